@@ -1,0 +1,3 @@
+"""Exact, certified attributions for graph neural networks."""
+
+__version__ = "0.1.0"

@@ -75,6 +75,7 @@ class Attribution:
         exact: True only where a certificate proves it.
         certificate: that proof, or None.
         method: the name of the algorithm.
+        edges: [E], one score per column of edge_index, from methods that score edges.
     """
 
     features: Tensor | None
@@ -88,6 +89,7 @@ class Attribution:
     certificate: Certificate | None
     condition: Tensor | None = None
     method: str = ""
+    edges: Tensor | None = None
 
     def __repr__(self) -> str:
         size = tuple(self.features.shape if self.features is not None else self.nodes.shape)

@@ -55,7 +55,7 @@ class MoleculeError(InputError):
     """A SMILES string cannot be turned into the graph that the model was trained on."""
 
 
-class NotPolynomialError(ApexError, TypeError):
+class NotPolynomialError(ApexError, ValueError):
     """The model is not known to be polynomial in its node features, so no exact attribution exists.
 
     Args:

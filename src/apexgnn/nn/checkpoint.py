@@ -162,7 +162,7 @@ def _check_weights(where: str, state: Mapping[str, Tensor], model: PolyGIN | GIN
     """The tensors are the model's: names, shapes, one floating dtype, finite."""
     shapes = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     check_names(where, state, required=shapes, known=shapes)
-    dtype = next((value.dtype for value in state.values() if value.dtype in DTYPES), None)
+    dtype = next((state[key].dtype for key in shapes if state[key].dtype in DTYPES), None)
     for key, expected in shapes.items():
         value, place = state[key], f"{where}: {key}"
         shape = tuple(value.shape)

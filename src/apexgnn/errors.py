@@ -61,14 +61,14 @@ class NotPolynomialError(ApexError, ValueError):
     Args:
         operation: the function that stands in the way.
         module: path of the submodule in which it was called ("" is the model itself).
-        reason: why it is refused.
+        reason: why it is refused, as the rest of a sentence that begins with the operation.
     """
 
     def __init__(self, operation: str, *, module: str, reason: str) -> None:
         self.operation, self.module, self.reason = operation, module, reason
         place = f"in '{module}'" if module else "in the model itself"
         super().__init__(
-            f"{operation} {place}: {reason}. Exact attribution covers models that are polynomial in x; "
+            f"{operation} {place} {reason}. Exact attribution covers models that are polynomial in x; "
             "for any other model use apexgnn.integrated_gradients, which approximates and says so."
         )
 

@@ -10,4 +10,14 @@ from apexgnn.path.resolution import lobatto as lobatto
 from apexgnn.path.tensor import Path as Path
 from apexgnn.path.tensor import PathTensor as PathTensor
 
-__all__ = ["Grid", "Path", "PathTensor", "Quadrature", "Resolution", "Rule", "interpolation", "lobatto", "quadrature"]
+__all__ = [
+    "Grid",
+    "Path",
+    "PathTensor",
+    "Quadrature",
+    "Resolution",
+    "Rule",
+    "interpolation",
+    "lobatto",
+    "quadrature",
+]

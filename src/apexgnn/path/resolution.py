@@ -52,7 +52,9 @@ def lobatto(degree: int) -> Resolution:
 @lru_cache(maxsize=1024)
 def _barycentric(source: Resolution, target: Resolution) -> NDArray[np.float64]:
     tau, t = np.asarray(source.points), np.asarray(target.points)
-    gaps = 4 * (tau[:, None] - tau[None, :])  # the capacity of [0, 1] is 1/4: products neither vanish nor explode
+    gaps = 4 * (
+        tau[:, None] - tau[None, :]
+    )  # the capacity of [0, 1] is 1/4: products neither vanish nor explode
     np.fill_diagonal(gaps, 1.0)
     v = 1 / gaps.prod(axis=1)
     difference = t[:, None] - tau[None, :]
@@ -64,9 +66,7 @@ def _barycentric(source: Resolution, target: Resolution) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=1024)
-def interpolation(
-    source: Resolution, target: Resolution, dtype: torch.dtype, device: torch.device
-) -> Tensor:
+def interpolation(source: Resolution, target: Resolution, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The matrix R [len(target), len(source)] that turns samples into samples, rounded once to the dtype.
 
     >>> interpolation(lobatto(1), lobatto(2), torch.float64, torch.device("cpu"))

@@ -5,9 +5,9 @@ A `PathTensor` is such an activation: a degree d, and the values at the sample p
 
     samples[k] = p(τ_k),   shape [K, *shape].
 
-Operations that are linear act sample by sample and keep the degree. A product first brings its factors to the
-resolution of the product's degree, and then multiplies sample by sample. Each such fact is a *rule*, entered under
-the torch function that it speaks of (see `apexgnn.path.rules`). A function without a rule is refused:
+Operations that are linear act sample by sample and keep the degree. A product first brings its factors to
+the resolution of the product's degree, and then multiplies sample by sample. Each such fact is a *rule*, entered
+under the torch function that it speaks of (see `apexgnn.path.rules`). A function without a rule is refused:
 
 - the wrapper has a shape but no storage, so code that slips past the rules finds no numbers to compute with;
 - a refusal is also written down on the `Path`, so that code which swallows the exception does not hide it.
@@ -54,25 +54,27 @@ class PathTensor(Tensor):
     degree: int
     resolution: Resolution
     path: Path
+    _sampled_at: dict[Resolution, Tensor]
+    _constant: Tensor | None
+    _kin: list[weakref.ref[PathTensor]]
 
     @staticmethod
     def __new__(cls, samples: Tensor, degree: int, resolution: Resolution, path: Path) -> PathTensor:
         """Wrap samples; the wrapper itself has no storage."""
-        self: PathTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
-            cls, samples.shape[1:], dtype=samples.dtype, device="meta"
+        self = torch.Tensor._make_wrapper_subclass(
+            cls, samples.shape[1:], dtype=samples.dtype, device=torch.device("meta")
         )
         self.samples, self.degree, self.resolution, self.path = samples, degree, resolution, path
-        self._sampled_at: dict[Resolution, Tensor] = {}
-        self._constant: Tensor | None = None
-        self._kin: list[weakref.ref[PathTensor]] = [weakref.ref(self)]
+        self._sampled_at, self._constant, self._kin = {}, None, [weakref.ref(self)]
         return self
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
 
-    def __repr__(self, **kwargs: Any) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         """Shape, degree and number of samples; never the numbers."""
-        return f"PathTensor(shape={tuple(self.samples.shape[1:])}, degree={self.degree}, samples={len(self.samples)})"
+        shape, count = tuple(self.samples.shape[1:]), len(self.samples)
+        return f"PathTensor(shape={shape}, degree={self.degree}, samples={count})"
 
     def at(self, resolution: Resolution) -> Tensor:
         """The values at another resolution; a constant stays one sample, which broadcasts."""
@@ -98,9 +100,11 @@ class PathTensor(Tensor):
         return self
 
     def become(self, result: PathTensor, operation: str) -> PathTensor:
-        """What an in-place operation does: take over the result, unless somebody else would have seen the change."""
+        """What an in-place operation does: take over the result, unless another tensor would have changed too."""
         if any(kin() is not None and kin() is not self for kin in self._kin):
-            raise self.path.refuse(operation, "writes in place into a tensor that shares memory with another one")
+            raise self.path.refuse(
+                operation, "writes in place into a tensor that shares memory with another one"
+            )
         if result.samples.shape[1:] != self.samples.shape[1:] or result.samples.dtype != self.samples.dtype:
             raise self.path.refuse(operation, "changes shape or dtype in place")
         self.samples, self.degree, self.resolution = result.samples, result.degree, result.resolution
@@ -109,7 +113,11 @@ class PathTensor(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, func: Function, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+        cls,
+        func: Function,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Look the function up among the rules; refuse what has none."""
         from apexgnn.path.rules import apply
@@ -117,11 +125,13 @@ class PathTensor(Tensor):
         return apply(func, args, kwargs or {})
 
     @classmethod
-    def __torch_dispatch__(
+    def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Reached only by code that went around `__torch_function__`: there are no numbers here."""
-        raise path_tensors((args, kwargs))[0].path.refuse(str(func), "was called from compiled or otherwise untraceable code")
+        raise path_tensors((args, kwargs))[0].path.refuse(
+            str(func), "was called from compiled or otherwise untraceable code"
+        )
 
 
 def path_tensors(value: Any) -> list[PathTensor]:

@@ -115,7 +115,9 @@ def _batch_norm(
 ) -> PathTensor:
     """With fixed statistics it is affine: s x + (b − s μ), s = w / √(v + ε)."""
     if training or mean is None or variance is None:
-        raise path.refuse("batch_norm", "divides by statistics of the batch; call model.eval() for fixed ones")
+        raise path.refuse(
+            "batch_norm", "divides by statistics of the batch; call model.eval() for fixed ones"
+        )
     scale = (variance + eps).rsqrt() * (1 if weight is None else weight)
     shift = -mean * scale + (0 if bias is None else bias)
     channels = (-1, *[1] * (x.dim() - 2))
@@ -123,7 +125,9 @@ def _batch_norm(
 
 
 @rule("dropout", "feature_dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d")
-def _dropout(path: Path, x: PathTensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> PathTensor:
+def _dropout(
+    path: Path, x: PathTensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> PathTensor:
     if training and p > 0:
         raise path.refuse("dropout", "is random in training mode; call model.eval()")
     return x

@@ -34,7 +34,9 @@ def apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         raise path.refuse(name, reason(name))
     target = args[0] if func in IN_PLACE else None
     if target is not None and not isinstance(target, PathTensor):
-        raise path.refuse(name, "writes a function of the input into a plain tensor; start from x.new_zeros(…)")
+        raise path.refuse(
+            name, "writes a function of the input into a plain tensor; start from x.new_zeros(…)"
+        )
     if constants:
         args, kwargs = _unwrapped(args), _unwrapped(kwargs)
     result = rule(path, *args, **kwargs)
@@ -46,7 +48,9 @@ def constant(value: Tensor, path: Path) -> PathTensor:
     return PathTensor(value.unsqueeze(0), 0, lobatto(0), path)
 
 
-def _constant(func: Function, args: Sequence[Any], kwargs: dict[str, Any], constants: list[PathTensor]) -> Any:
+def _constant(
+    func: Function, args: Sequence[Any], kwargs: dict[str, Any], constants: list[PathTensor]
+) -> Any:
     """Run the function on the constants themselves; what comes out is constant too."""
     path = constants[0].path
     result = func(*_unwrapped(args), **_unwrapped(kwargs))

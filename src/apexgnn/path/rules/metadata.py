@@ -58,7 +58,9 @@ def _enter() -> None:
     methods["ndimension"] = methods["dim"]
     methods["__len__"] = lambda x: _shape(x)[0]
     methods |= dict.fromkeys(("numel", "nelement"), lambda x: _shape(x).numel())
-    methods |= {n: _called_on_samples(n) for n in ("is_floating_point", "is_complex", "element_size", "get_device")}
+    methods |= {
+        n: _called_on_samples(n) for n in ("is_floating_point", "is_complex", "element_size", "get_device")
+    }
     methods["is_contiguous"] = lambda x, **_: True
     methods |= {n: _shaped_as(n) for n in ("expand_as", "view_as", "reshape_as")}
     constants = "new_zeros new_ones new_full new_tensor zeros_like ones_like full_like"

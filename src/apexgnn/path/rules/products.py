@@ -79,7 +79,9 @@ def _einsum(path: Path, equation: str, *operands: Any) -> PathTensor:
     degree = sum(map(degree_of, factors))
     resolution = path.grid.at(degree)
     values = [f.at(resolution) if isinstance(f, PathTensor) else f for f in factors]
-    return PathTensor(torch.einsum(",".join(inputs) + "->" + sample + right, *values), degree, resolution, path)
+    return PathTensor(
+        torch.einsum(",".join(inputs) + "->" + sample + right, *values), degree, resolution, path
+    )
 
 
 @rule("bilinear")

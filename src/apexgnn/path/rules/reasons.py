@@ -23,8 +23,8 @@ _REASONS = {
     "cummax maximum minimum",
     _DIVIDES: "layer_norm group_norm instance_norm normalize rms_norm reciprocal __rdiv__ __rtruediv__ rsqrt sqrt "
     "norm std var cosine_similarity",
-    _BRANCH: "__bool__ gt ge lt le eq ne isnan isfinite isinf any all nonzero equal allclose isclose where masked_select "
-    "bincount logical_not bool",
+    _BRANCH: "__bool__ gt ge lt le eq ne isnan isfinite isinf any all nonzero equal allclose isclose "
+    "masked_select bincount logical_not bool",
     _LEAVES: "item __float__ __int__ __index__ numpy tolist __array__ data_ptr untyped_storage storage __dlpack__ "
     "__complex__ as_subclass __deepcopy__ __reduce_ex__",
     _CUTS: "detach detach_ Tensor.data requires_grad_",

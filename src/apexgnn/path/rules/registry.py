@@ -83,9 +83,7 @@ def meet(path: Path, degree: int, *operands: Any) -> tuple[Resolution, list[Any]
     """Bring polynomial operands to the resolution of `degree`, with their dimensions aligned for broadcasting."""
     resolution = path.grid.at(degree)
     dims = max(o.dim() for o in operands if isinstance(o, Tensor))
-    return resolution, [
-        aligned(o.at(resolution), dims) if isinstance(o, PathTensor) else o for o in operands
-    ]
+    return resolution, [aligned(o.at(resolution), dims) if isinstance(o, PathTensor) else o for o in operands]
 
 
 def aligned(samples: Tensor, dims: int) -> Tensor:

@@ -61,8 +61,8 @@ def _t(path: Path, x: PathTensor) -> PathTensor:
     return x if x.dim() < 2 else _transpose(path, x, -1, -2)
 
 
-METADATA[Tensor.T.__get__] = lambda x: x.t()
-METADATA[Tensor.mT.__get__] = lambda x: x.transpose(-1, -2)
+for _name in ("T", "mT"):
+    METADATA[getattr(Tensor, _name).__get__] = lambda x: x.transpose(-1, -2) if x.dim() > 1 else x
 
 
 @rule("permute")
@@ -100,8 +100,7 @@ def _join(path: Path, join: Any, tensors: Sequence[Any], dim: int) -> PathTensor
 
 @rule("unbind", "__iter__")
 def _unbind(path: Path, x: PathTensor, dim: int = 0) -> Any:
-    parts = tuple(like(x, part).alias_of(x) for part in x.samples.unbind(shifted(dim)))
-    return parts
+    return tuple(like(x, part).alias_of(x) for part in x.samples.unbind(shifted(dim)))
 
 
 @rule("split")
@@ -125,7 +124,9 @@ def _getitem(path: Path, x: PathTensor, index: Any) -> PathTensor:
     arrays = [i for i, p in enumerate(parts) if isinstance(p, Tensor | list)]
     numbers = [i for i, p in enumerate(parts) if isinstance(p, int) and not isinstance(p, bool)]
     advanced = sorted(arrays + numbers) if arrays else []
-    if advanced and advanced[-1] - advanced[0] + 1 != len(advanced):  # then torch moves the indexed axes to the front
+    if advanced and advanced[-1] - advanced[0] + 1 != len(
+        advanced
+    ):  # then torch moves the indexed axes to the front
         return like(x, torch.stack([sample[index] for sample in x.samples]))
     return like(x, x.samples[(slice(None), *parts)]).alias_of(x)
 
@@ -158,6 +159,19 @@ def _enter_casts() -> None:
 
 _enter_casts()
 samplewise(
-    *"movedim moveaxis unflatten tile repeat repeat_interleave roll flip select diagonal tril triu".split(),
-    *"tensor_split masked_fill pad take_along_dim conv1d conv2d avg_pool1d avg_pool2d".split(),
+    *[
+        "movedim",
+        "moveaxis",
+        "unflatten",
+        "tile",
+        "repeat",
+        "repeat_interleave",
+        "roll",
+        "flip",
+        "select",
+        "diagonal",
+        "tril",
+        "triu",
+    ],
+    *["tensor_split", "masked_fill", "pad", "take_along_dim", "conv1d", "conv2d", "avg_pool1d", "avg_pool2d"],
 )

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from apexgnn.path.rules.registry import aligned, degree_of, in_place, like, rule, samplewise
+from apexgnn.path.rules.registry import degree_of, in_place, like, rule, samplewise
 from apexgnn.path.rules.structure import shifted
 from apexgnn.path.tensor import Path, PathTensor
 
@@ -26,12 +26,16 @@ def _dims(x: PathTensor, dim: int | Sequence[int] | None) -> tuple[int, ...]:
 
 
 @rule("sum")
-def _sum(path: Path, x: PathTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> PathTensor:
+def _sum(
+    path: Path, x: PathTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> PathTensor:
     return like(x, x.samples.sum(_dims(x, dim), keepdim=keepdim, dtype=dtype) if x.dim() else x.samples)
 
 
 @rule("mean")
-def _mean(path: Path, x: PathTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> PathTensor:
+def _mean(
+    path: Path, x: PathTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> PathTensor:
     return like(x, x.samples.mean(_dims(x, dim), keepdim=keepdim, dtype=dtype) if x.dim() else x.samples)
 
 

@@ -1,0 +1,8 @@
+"""Attribution of a model's score to its input: exact where that can be proven, approximate where it is said."""
+
+from apexgnn.explain.attribute import attribute as attribute
+from apexgnn.explain.certify import certify as certify
+from apexgnn.explain.integrated import integrated_gradients as integrated_gradients
+from apexgnn.explain.pyg import APEX as APEX
+
+__all__ = ["APEX", "attribute", "certify", "integrated_gradients"]

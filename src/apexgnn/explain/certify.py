@@ -1,0 +1,45 @@
+"""The certificate: what degree the model's own operations give its score along the path."""
+
+from __future__ import annotations
+
+import torch
+from torch_geometric.data import Data
+
+from apexgnn.attribution import Certificate
+from apexgnn.explain.passes import carry
+from apexgnn.explain.question import Call, Model, Question, ask
+from apexgnn.explain.untouched import untouched
+from apexgnn.path.resolution import Resolution
+
+END = Resolution((1.0,))
+
+
+def certify(model: Model, data: Data, *, index: int | None = None, call: Call | None = None) -> Certificate:
+    """Prove that the model is polynomial in its node features, and of which degree.
+
+    The proof is read off one forward pass on `data`, operation by operation. It holds for every input on which
+    the model runs through the same operations.
+
+    Args:
+        model: called as PyTorch Geometric calls its models.
+        data: a `Data` or `Batch`.
+        index: the node to explain, for a node task.
+        call: `call(model, data)` for models with another signature.
+
+    Raises:
+        NotPolynomialError: naming the operation and the submodule that stand in the way.
+
+    >>> from apexgnn.nn import PolyGIN
+    >>> data = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1], [1, 2]]))
+    >>> certificate = certify(PolyGIN(2, 2, hidden_channels=4).eval(), data)
+    >>> certificate.degree, certificate.points
+    (16, 8)
+    """
+    question = ask(model, data, index=index, call=call)
+    with untouched(model):
+        return certificate_of(question)
+
+
+def certificate_of(question: Question) -> Certificate:
+    """The certificate for a checked question, inside `untouched(model)`."""
+    return carry(question, END, torch.zeros_like(question.x))[1]

@@ -1,0 +1,54 @@
+"""One pass of a polynomial through the user's model.
+
+The input is the path itself, shifted as a whole by δ: γ(τ) + δ, a polynomial of degree 1 in τ. The model's own
+code carries it to the output, of degree D. No numbers but those at the wanted points are ever needed at the end, so
+
+    wanted = {1}                       gives f(X) and the degree D: the certificate, for the price of a forward pass
+    wanted = Gauss–Legendre points     gives f(γ(τ_k) + δ), whose derivative in δ at 0 is ∇f(γ(τ_k))
+"""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch import Tensor
+
+from apexgnn.attribution import Certificate
+from apexgnn.errors import GraphError
+from apexgnn.explain.followed import followed
+from apexgnn.explain.question import Question
+from apexgnn.path.resolution import Grid, Resolution
+from apexgnn.path.tensor import Path, PathTensor
+
+
+def carry(question: Question, wanted: Resolution, shift: Tensor) -> tuple[Tensor, Certificate]:
+    """The outputs [K, G, C] at the wanted points, and the degree that the model's operations give them.
+
+    To be called inside `untouched(model)`.
+    """
+    with followed(question.model) as follower:
+        path = Path(Grid(wanted), follower.where)
+        resolution = path.grid.at(1)
+        tau = torch.tensor(resolution.points, dtype=shift.dtype, device=shift.device).view(-1, 1, 1)
+        samples = question.baseline + tau * (question.x - question.baseline) + shift
+        try:
+            output = question.output(PathTensor(samples, 1, resolution, path))
+        except Exception as error:
+            if path.refusal is not None:
+                raise path.refusal from (None if error is path.refusal else error)
+            if isinstance(error, RuntimeError) and re.search(
+                "shapes cannot be multiplied|size mismatch", str(error)
+            ):
+                got = f"{question.x.size(1)} features"
+                expected = f"the width the model was built for ({error})"
+                raise GraphError("data.x", got=got, expected=expected) from error
+            raise
+        if path.refusal is not None:
+            raise path.refusal
+        if not isinstance(output, PathTensor) or output.degree == 0:
+            kind = "a constant" if isinstance(output, Tensor) else type(output).__name__
+            raise path.refuse(
+                "the output", f"is {kind}, not a tensor that depends on x through known operations"
+            )
+        return question.rows(output.at(wanted)), Certificate(output.degree, follower.trace)

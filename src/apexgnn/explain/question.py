@@ -1,0 +1,279 @@
+"""What is asked: which score of which model, at which input, against which baseline. Checked before anything runs.
+
+A graph task has one score per graph of the batch; a node task one score, at the node `index`.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from apexgnn.errors import BaselineError, GraphError, InputError, TargetError
+
+Model = Callable[..., Any]
+Call = Callable[[Any, Data], Any]
+Target = int | Tensor | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A checked model call, and the input and baseline between which its score is explained.
+
+    Attributes:
+        x, baseline: [N, F], the ends of the path.
+        owner: [N], the graph that each node belongs to (zero for a node task).
+        graphs: G, how many scores there are.
+    """
+
+    model: Model
+    data: Data
+    x: Tensor
+    baseline: Tensor
+    owner: Tensor
+    graphs: int
+    index: int | None
+    call: Call
+
+    def output(self, x: Any) -> Any:
+        """What the model returns for these features on this graph."""
+        data = copy.copy(self.data)
+        data.x = x
+        return self.call(self.model, data)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """The scores [G, C] by a plain call of the model, without gradients."""
+        with torch.no_grad():
+            return self.rows(self.output(x).unsqueeze(0))[0]
+
+    def rows(self, values: Tensor) -> Tensor:
+        """Bring outputs [K, …] of K evaluations to [K, G, C]."""
+        if values.dim() == 2 and self.index is None and self.graphs == 1 and values.size(1) > 1:
+            values = values.unsqueeze(1)
+        if values.dim() == 2:
+            values = values.unsqueeze(-1)
+        nodes = self.x.size(0)
+        if self.index is not None:
+            if values.dim() != 3 or values.size(1) != nodes:
+                raise InputError(
+                    "model output",
+                    got=f"shape {tuple(values.shape[1:])}",
+                    expected=f"one row for each of the {nodes} nodes, because index= names a node",
+                    fix="leave index out for a graph task",
+                )
+            return values[:, self.index].unsqueeze(1)
+        if values.dim() != 3 or values.size(1) != self.graphs:
+            fix = "name the node with index=" if values.dim() == 3 and values.size(1) == nodes else ""
+            raise InputError(
+                "model output",
+                got=f"shape {tuple(values.shape[1:])}",
+                expected=f"one row for each of the {self.graphs} graphs",
+                fix=fix,
+            )
+        return values
+
+    def per_graph(self, values: Tensor) -> Tensor:
+        """Sum values [N] over the nodes of each graph."""
+        return values.new_zeros(self.graphs).index_add(0, self.owner, values)
+
+
+def ask(
+    model: Model, data: Data, *, baseline: Any = None, index: int | None = None, call: Call | None = None
+) -> Question:
+    """Check everything that can be checked without running the model."""
+    x = check_graph(data)
+    _check_fits(model, x)
+    nodes = x.size(0)
+    batch = getattr(data, "batch", None)
+    if index is not None:
+        index = _check_index(index, nodes)
+        owner, graphs = torch.zeros(nodes, dtype=torch.long, device=x.device), 1
+    elif batch is None:
+        owner, graphs = torch.zeros(nodes, dtype=torch.long, device=x.device), 1
+    else:
+        owner, graphs = batch, int(batch.max()) + 1
+    return Question(
+        model=model,
+        data=data,
+        x=x,
+        baseline=resolve_baseline(baseline, x),
+        owner=owner,
+        graphs=graphs,
+        index=index,
+        call=call or pyg_call(model, node_task=index is not None),
+    )
+
+
+def pyg_call(model: Model, *, node_task: bool) -> Call:
+    """PyTorch Geometric's calling convention: model(x, edge_index[, batch=…][, edge_weight=…])."""
+    function = model.forward if isinstance(model, nn.Module) else model
+    weighted = "edge_weight" in inspect.signature(function).parameters
+
+    def call(model: Any, data: Data) -> Any:
+        options = {}
+        if not node_task:
+            batch = data.batch
+            options["batch"] = data.edge_index.new_zeros(data.x.size(0)) if batch is None else batch
+        if weighted and data.edge_weight is not None:
+            options["edge_weight"] = data.edge_weight
+        return model(data.x, data.edge_index, **options)
+
+    return call
+
+
+def check_graph(data: Data) -> Tensor:
+    """Refuse malformed graphs before any kernel sees them; return a plain copy of the features."""
+    x, edge_index = getattr(data, "x", None), getattr(data, "edge_index", None)
+    if not isinstance(x, Tensor):
+        raise GraphError("data.x", got=type(x).__name__, expected="a tensor of node features [N, F]")
+    if x.dim() != 2:
+        raise GraphError("data.x", got=f"shape {tuple(x.shape)}", expected="two dimensions [N, F]")
+    if x.dtype not in (torch.float32, torch.float64):
+        raise GraphError(
+            "data.x", got=str(x.dtype), expected="float32 or float64", fix="data.x = data.x.float()"
+        )
+    if x.size(0) == 0:
+        raise GraphError("data.x", got="no nodes", expected="at least one node")
+    _check_finite("data.x", x)
+    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
+        got = (
+            f"shape {tuple(edge_index.shape)}"
+            if isinstance(edge_index, Tensor)
+            else type(edge_index).__name__
+        )
+        raise GraphError("data.edge_index", got=got, expected="a tensor [2, E]")
+    _check_integers("data.edge_index", edge_index, below=x.size(0), what="node")
+    _check_device("data.edge_index", edge_index, x)
+    batch = getattr(data, "batch", None)
+    if batch is not None:
+        _check_batch(batch, x, edge_index)
+    for name in ("edge_weight", "edge_attr"):
+        value = getattr(data, name, None)
+        if isinstance(value, Tensor):
+            if value.size(0) != edge_index.size(1):
+                expected = f"one row for each of the {edge_index.size(1)} edges"
+                raise GraphError(f"data.{name}", got=f"shape {tuple(value.shape)}", expected=expected)
+            _check_finite(f"data.{name}", value)
+            _check_device(f"data.{name}", value, x)
+    return x.detach().clone()
+
+
+def _check_batch(batch: Tensor, x: Tensor, edge_index: Tensor) -> None:
+    if batch.shape != x.shape[:1]:
+        raise GraphError(
+            "data.batch", got=f"shape {tuple(batch.shape)}", expected=f"one entry per node [{len(x)}]"
+        )
+    _check_integers("data.batch", batch, below=None, what="graph")
+    _check_device("data.batch", batch, x)
+    present = torch.bincount(batch) > 0
+    if not bool(present.all()):
+        missing = int((~present).nonzero()[0])
+        raise GraphError(
+            "data.batch", got=f"no node of graph {missing}", expected="at least one node in every graph"
+        )
+    crossing = batch[edge_index[0]] != batch[edge_index[1]]
+    if bool(crossing.any()):
+        edge = int(crossing.nonzero()[0])
+        raise GraphError(
+            "data.edge_index", got=f"edge {edge} between two graphs", expected="edges inside graphs"
+        )
+
+
+def _check_finite(where: str, value: Tensor) -> None:
+    finite = torch.isfinite(value)
+    if not bool(finite.all()):
+        bad = (~finite).nonzero()
+        raise GraphError(
+            where,
+            got=f"{len(bad)} NaN or infinite values, first at {bad[0].tolist()}",
+            expected="finite values",
+        )
+
+
+def _check_integers(where: str, value: Tensor, *, below: int | None, what: str) -> None:
+    if value.dtype != torch.int64:
+        raise GraphError(where, got=str(value.dtype), expected="int64", fix=f"{where} = {where}.long()")
+    if value.numel() == 0:
+        return
+    low, high = int(value.min()), int(value.max())
+    if low < 0 or (below is not None and high >= below):
+        limit = f" below {below}" if below is not None else ""
+        raise GraphError(
+            where, got=f"{what} {low if low < 0 else high}", expected=f"{what} numbers from 0{limit}"
+        )
+
+
+def _check_device(where: str, value: Tensor, x: Tensor) -> None:
+    if value.device != x.device:
+        raise GraphError(where, got=str(value.device), expected=f"the device of data.x, {x.device}")
+
+
+def _check_fits(model: Model, x: Tensor) -> None:
+    """The features against the model: device, dtype, and width where the model says what it takes."""
+    if not isinstance(model, nn.Module):
+        return
+    first = next((p for p in model.parameters() if p.is_floating_point()), None)
+    if first is not None and first.device != x.device:
+        raise GraphError("data.x", got=f"device {x.device}", expected=f"the model's device {first.device}")
+    if first is not None and first.dtype != x.dtype:
+        raise GraphError("data.x", got=str(x.dtype), expected=f"the model's dtype {first.dtype}")
+    config = getattr(model, "config", {})
+    width = config.get("in_channels") if isinstance(config, dict) else None
+    width = width if width is not None else getattr(model, "in_channels", None)
+    if isinstance(width, int) and width > 0 and width != x.size(1):
+        raise GraphError(
+            "data.x", got=f"{x.size(1)} features", expected=f"{width}, the width the model was built for"
+        )
+
+
+def _check_index(index: int, nodes: int) -> int:
+    if isinstance(index, Tensor) and index.numel() == 1 and not index.is_floating_point():
+        index = int(index)
+    if isinstance(index, bool) or not isinstance(index, int):
+        raise TargetError("index", got=repr(index), expected="the number of one node")
+    if not 0 <= index < nodes:
+        raise TargetError("index", got=str(index), expected=f"a node from 0 to {nodes - 1}")
+    return index
+
+
+def resolve_baseline(baseline: Any, x: Tensor) -> Tensor:
+    """Zero, a number, one row [F] for all nodes, or a full [N, F]."""
+    if baseline is None:
+        return torch.zeros_like(x)
+    try:
+        value = torch.as_tensor(baseline, dtype=x.dtype, device=x.device).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise BaselineError(
+            "baseline", got=type(baseline).__name__, expected="a number or a tensor"
+        ) from None
+    if value.shape not in (torch.Size(()), x.shape[1:], x.shape):
+        expected = f"a number, [F] = [{x.size(1)}] or [N, F] = {list(x.shape)}"
+        raise BaselineError("baseline", got=f"shape {list(value.shape)}", expected=expected)
+    if not bool(torch.isfinite(value).all()):
+        raise BaselineError("baseline", got="NaN or infinite values", expected="finite values")
+    return value.expand_as(x).clone()
+
+
+def resolve_target(target: Target, logits: Tensor) -> Tensor:
+    """The explained column for each graph [G]: as given, or the predicted class."""
+    graphs, columns = logits.shape
+    if target is None:
+        return logits.argmax(dim=1)
+    value = torch.as_tensor(target, device=logits.device)
+    if value.is_floating_point() or value.dtype == torch.bool:
+        raise TargetError("target", got=f"{value.dtype} {target}", expected="whole numbers")
+    value = value.long().reshape(-1)
+    if value.numel() not in (1, graphs):
+        raise TargetError(
+            "target", got=f"{value.numel()} entries", expected=f"one, or one for each of {graphs} graphs"
+        )
+    if bool(((value < 0) | (value >= columns)).any()):
+        wrong = int(value[(value < 0) | (value >= columns)][0])
+        raise TargetError("target", got=str(wrong), expected=f"an output column from 0 to {columns - 1}")
+    return value.expand(graphs).clone()

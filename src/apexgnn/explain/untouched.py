@@ -1,0 +1,53 @@
+"""Run somebody's model and leave it as it was found, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+_TABLES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+
+
+@contextmanager
+def untouched(model: Any) -> Iterator[None]:
+    """Inside, parameters ask for no gradients. Afterwards mode, requires_grad, .grad, buffers, hooks,
+    cached attributes and the random state of torch are what they were.
+
+    >>> layer = nn.Linear(2, 1)
+    >>> with untouched(layer):
+    ...     layer.weight.requires_grad, layer.eval().training
+    (False, False)
+    >>> layer.weight.requires_grad, layer.training
+    (True, True)
+    """
+    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    attributes = [(m, dict(m.__dict__), {t: dict(m.__dict__[t]) for t in _TABLES}) for m in modules]
+    parameters = [
+        (p, p.requires_grad, p.grad) for m in modules for p in m._parameters.values() if p is not None
+    ]
+    buffers = [(b, b._version, b.clone()) for m in modules for b in m._buffers.values() if b is not None]
+    random_state = torch.get_rng_state()
+    try:
+        for parameter, _, _ in parameters:
+            parameter.requires_grad_(False)
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_rng_state(random_state)
+        for module, own, tables in attributes:
+            module.__dict__.clear()
+            module.__dict__.update(own)
+            for name, table in tables.items():
+                own[name].clear()
+                own[name].update(table)
+        for parameter, required, grad in parameters:
+            parameter.requires_grad_(required)
+            parameter.grad = grad
+        with torch.no_grad():
+            for buffer, version, value in buffers:
+                if buffer._version != version:
+                    buffer.copy_(value)

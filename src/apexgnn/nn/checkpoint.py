@@ -115,7 +115,14 @@ To fix: pickled models are never read; load its state_dict yourself and save the
 
 
 def read_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
-    """What a saved model says about itself, without reading its weights; `save` shows an example."""
+    """What a saved model says about itself, without reading its weights.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save(GIN(3, 2, hidden_channels=4), folder)
+    ...     read_checkpoint(folder).config["in_channels"]
+    3
+    """
     folder = Path(folder)
     if not folder.is_dir():
         pickled = folder.suffix.lower() in PICKLES

@@ -81,6 +81,9 @@ class PolyGINConv(nn.Module):
         theta_init: where θ starts.
 
     A self-loop in `edge_index` adds h_v once more, beside (1 + ε).
+
+    >>> PolyGINConv(3, 4)(torch.ones(2, 3), torch.tensor([[0], [1]])).shape
+    torch.Size([2, 4])
     """
 
     def __init__(

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from apexgnn.errors import InputError
 from apexgnn.metrics import Protocol, fidelity
@@ -232,5 +232,7 @@ def test_bad_scores_are_refused():
         fidelity(TwoWay(), [graph], scores=[torch.ones(3)])
     with pytest.raises(InputError, match="NaN or infinite"):
         fidelity(TwoWay(), [graph], scores=[torch.tensor([1.0, math.nan])])
+    with pytest.raises(InputError, match="a batch of 2 graphs"):
+        fidelity(TwoWay(), [Batch.from_data_list([graph, graph])], scores=[torch.ones(4)])
     with pytest.raises(InputError, match="one of each per graph"):
         fidelity(TwoWay(), [graph], scores=[])

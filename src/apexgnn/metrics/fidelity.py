@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -22,10 +23,12 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.errors import InputError
+from apexgnn.explain.question import pyg_call
+from apexgnn.explain.untouched import untouched
 from apexgnn.metrics.intervals import Interval, bootstrap
-from apexgnn.metrics.masking import masked_copies, selections
+from apexgnn.metrics.masking import features_of, masked_copies, selections
 from apexgnn.metrics.protocol import Change, Label, Masking, Output, Protocol
-from apexgnn.replicas import evaluate_copies, evaluating
+from apexgnn.replicas import evaluate_copies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +112,8 @@ def fidelity(
     _check_lengths(graphs, scores, index)
     rows: list[tuple[Tensor, ...]] = []
     used: list[int] = []
-    with evaluating(model):
+    with untouched(model), torch.no_grad():
+        model.eval()
         for position, graph in enumerate(graphs):
             node = None if index is None else int(index[position])
             score = scores[position]
@@ -139,8 +143,7 @@ def _one_graph(
     position: int,
 ) -> tuple[Tensor, ...] | None:
     """One graph's row of the result, or None where the model gets the graph wrong."""
-    x, edge_index = graph.x, graph.edge_index
-    weight = graph.edge_weight if "edge_weight" in graph else None
+    x = features_of(graph, position)
     nodes = score.nodes if isinstance(score, Attribution) else score
     if nodes.shape != (x.size(0),):
         raise InputError(
@@ -148,7 +151,10 @@ def _one_graph(
             got=f"shape {tuple(nodes.shape)}",
             expected=f"one score for each of {x.size(0)} nodes",
         )
-    whole = evaluate_copies(model, x.unsqueeze(0), edge_index=edge_index, edge_weight=weight, index=node)
+    evaluate = partial(
+        evaluate_copies, partial(pyg_call(model, node_task=node is not None), model), graph, index=node
+    )
+    whole = evaluate(x=x.unsqueeze(0))
     label = _label(whole[0], graph, node, protocol)
     if label is None:
         return None
@@ -160,8 +166,8 @@ def _one_graph(
             fix="explain that class, or change Protocol(label=…)",
         )
     selected = selections(nodes.detach(), protocol)
-    copies, keep = masked_copies(x, edge_index, selected=selected, protocol=protocol, position=position)
-    logits = evaluate_copies(model, copies, edge_index=edge_index, keep=keep, edge_weight=weight, index=node)
+    copies, keep = masked_copies(x, graph.edge_index, selected=selected, protocol=protocol, position=position)
+    logits = evaluate(x=copies, keep=keep)
     probability = _output(whole, label, protocol)[0]
     masked = _output(logits, label, protocol).view(2, selected.size(0), -1).mean(-1)
     change = probability - masked

@@ -11,9 +11,24 @@ import itertools
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from apexgnn.errors import InputError
+from apexgnn.explain.question import check_graph
 from apexgnn.metrics.protocol import MOST_EXHAUSTIVE_NODES, Masking, Protocol, Ranking
+
+
+def features_of(graph: Data, position: int) -> Tensor:
+    """The checked features of one single graph.
+
+    >>> features_of(Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]])), 0).shape
+    torch.Size([2, 1])
+    """
+    x = check_graph(graph)
+    if graph.batch is not None and int(graph.batch.max()) > 0:
+        got = f"a batch of {int(graph.batch.max()) + 1} graphs"
+        raise InputError(f"graphs[{position}]", got=got, expected="a single graph")
+    return x
 
 
 def kept_counts(sparsities: tuple[float, ...], num_nodes: int) -> list[int]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -23,8 +24,10 @@ from torch_geometric.data import Data
 from apexgnn.attribution import Attribution
 from apexgnn.conversion import edge_scores
 from apexgnn.errors import InputError
-from apexgnn.metrics.masking import kept_counts
-from apexgnn.replicas import evaluate_copies, evaluating
+from apexgnn.explain.question import pyg_call
+from apexgnn.explain.untouched import untouched
+from apexgnn.metrics.masking import features_of, kept_counts
+from apexgnn.replicas import evaluate_copies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,14 +93,16 @@ def robust_fidelity(
     if len(scores) != len(graphs):
         raise InputError("scores", got=f"{len(scores)} for {len(graphs)} graphs", expected="one per graph")
     rows = []
-    with evaluating(model):
+    call = partial(pyg_call(model, node_task=False), model)
+    with untouched(model), torch.no_grad():
+        model.eval()
         for position, (graph, score) in enumerate(zip(graphs, scores, strict=True)):
+            x = features_of(graph, position)
             generator = torch.Generator().manual_seed(seed * 1_000_003 + position)
             explained = _explained(graph.edge_index, score, sparsity)
             chance = torch.rand(2, samples, graph.num_edges, generator=generator)
             keep = _edge_sets(undirected_groups(graph.edge_index), explained, chance=chance, alphas=alphas)
-            x = graph.x.expand(keep.size(0), *graph.x.shape)
-            logits = evaluate_copies(model, x, edge_index=graph.edge_index, keep=keep)
+            logits = evaluate_copies(call, graph, x=x.expand(keep.size(0), *x.shape), keep=keep)
             label = int(logits[0].argmax())
             p = logits.double().softmax(-1)[:, label]
             plus, minus = p[0] - p[1 : samples + 1].mean(), p[0] - p[samples + 1 :].mean()

@@ -1,0 +1,97 @@
+"""A start from which a polynomial network can learn.
+
+σ(z) = z + θz² squares what it gets, four times over: a channel of size 3 has size 81 after two blocks and is lost,
+one of size 0.1 is linear for ever. So before the first step every input of a σ is given mean 0 and variance 1 on
+one batch, layer by layer. That is done by the parameters that are there anyway,
+
+    z = s ⊙ (W₁a + b₁),   b₁ ← b₁ − mean(W₁a + b₁),   s ← 1 / std(W₁a + b₁)
+
+(in the head, which has no s, by the rows of W and b), so the architecture and its parameter count stay as they are.
+
+The features come first: the aggregated features of layer 1 are shifted to mean 0 and divided by *one* number, their
+common deviation (a deviation for each feature would blow up rare atom types by ten or more). Training runs in these
+coordinates, and `absorb` folds them into W₁ and b₁ of the first layer, exactly:
+
+    W₁(a − μ)/ρ + b₁ = (W₁/ρ) a + (b₁ − W₁μ/ρ)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from apexgnn.nn import GIN, PolyGIN
+from apexgnn.training.forward import pooled, transfer
+from apexgnn.training.quotient import Quotient, QuotientBatch, gather
+
+SMALLEST = 1e-3  # a channel that hardly varies on the batch is not blown up beyond this
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """a ↦ (a − mean) / scale for the aggregated features of the first layer.
+
+    Attributes:
+        mean: [F].
+        scale: one number for all features.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    @classmethod
+    def of(cls, features: Tensor) -> Coordinates:
+        """Those in which these rows have mean 0 and, over all features together, variance 1.
+
+        >>> Coordinates.of(torch.tensor([[0.0, 4.0], [2.0, 4.0]])).mean.tolist()
+        [1.0, 4.0]
+        """
+        mean = features.mean(dim=0)
+        return cls(mean, (features - mean).square().mean().sqrt().clamp(min=SMALLEST))
+
+    def apply(self, quotient: Quotient) -> Quotient:
+        """The same data in these coordinates."""
+        return dataclasses.replace(quotient, features=(quotient.features - self.mean) / self.scale)
+
+
+@torch.no_grad()
+def absorb(model: PolyGIN | GIN, coordinates: Coordinates) -> None:
+    """Fold the coordinates into the first layer: the model then takes features as they are.
+
+    >>> model = PolyGIN(2, 2, hidden_channels=3)
+    >>> a, at = torch.rand(5, 2), Coordinates(torch.tensor([1.0, 2.0]), torch.tensor(3.0))
+    >>> before = model.convs[0].lin1((a - at.mean) / at.scale)
+    >>> absorb(model, at)
+    >>> torch.allclose(model.convs[0].lin1(a), before, atol=1e-6)
+    True
+    """
+    linear = model.convs[0].lin1 if isinstance(model, PolyGIN) else model.convs[0][0]
+    linear.weight.div_(coordinates.scale)
+    linear.bias.sub_(linear.weight @ coordinates.mean)
+
+
+@torch.no_grad()
+def calibrate(model: PolyGIN, batch: QuotientBatch) -> None:
+    """Give the input of every σ mean 0 and variance 1 on this batch, first layer first."""
+    first, *rest = model.convs
+    z = _centred(first.lin1, first.lin1(batch.features))
+    for conv, after, sums in zip(model.convs, [*rest, None], [*batch.levels, None], strict=True):
+        conv.norm.scale.copy_(1 / z.std(dim=0, correction=0).clamp(min=SMALLEST))
+        h = conv.act(conv.norm(z))
+        if after is not None and sums is not None:
+            z = _centred(after.lin1, gather(transfer(h, conv.lin2, after.lin1), sums) + after.lin1.bias)
+    head = model.head[0]
+    z = _centred(head, head(conv.lin2(pooled(model, h, batch.outputs))))
+    size = z.std(dim=0, correction=0).clamp(min=SMALLEST)
+    head.weight.div_(size.unsqueeze(1))
+    head.bias.div_(size)
+
+
+def _centred(linear: nn.Linear, z: Tensor) -> Tensor:
+    """z − mean(z), the mean being taken out of the bias of the map that made z."""
+    mean = z.mean(dim=0)
+    linear.bias.sub_(mean)
+    return z - mean

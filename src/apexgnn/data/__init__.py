@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from apexgnn.data import ba_shapes, bace, bbbp, esol, lipo, mutagenicity
+from apexgnn.data import ba_shapes, bace, bbbp, esol, graph_sst2, lipo, mutagenicity
 from apexgnn.data.dataset import GraphDataset as GraphDataset
 from apexgnn.data.dataset import Provenance as Provenance
 from apexgnn.data.dataset import Spec as Spec
@@ -28,6 +28,7 @@ SPECS: dict[str, Spec] = {
         ba_shapes.PUBLISHED,
         bbbp.SPEC,
         bace.SPEC,
+        graph_sst2.SPEC,
         mutagenicity.SPEC,
         esol.SPEC,
         lipo.SPEC,

@@ -60,22 +60,15 @@ def _molecules(paths: dict[str, Path | None], spec: Spec) -> PackedGraphs:
         if path is not None
     }
     of_node, kinds = columns["graph_indicator"] - 1, columns["node_labels"]
-    sizes = np.bincount(of_node)
-    if len(sizes) != spec.graphs:
-        raise DataError(str(paths["A"]), got=f"{len(sizes)} graphs", expected=f"{spec.graphs}")
-    node_ptr = np.concatenate(([0], np.cumsum(sizes)))
-    ends = columns["A"].T - 1
-    order = np.lexsort((ends[1], ends[0]))
-    ends = ends[:, order]
-    of_edge = of_node[ends[0]]
-    edge = {"bond_order": (columns["edge_labels"][order] + 1).astype(np.uint8)}
+    if of_node[-1] + 1 != spec.graphs:
+        raise DataError(str(paths["A"]), got=f"{of_node[-1] + 1} graphs", expected=f"{spec.graphs}")
+    edge = {"bond_order": (columns["edge_labels"] + 1).astype(np.uint8)}
     if "edge_gt" in columns:
-        edge["edge_gt"] = columns["edge_gt"][order].astype(bool)
-    return PackedGraphs(
-        x=np.eye(len(MUTAGENICITY_ELEMENTS), dtype=np.uint8)[kinds],
-        edge_index=ends - node_ptr[of_edge],
-        node_ptr=node_ptr,
-        edge_ptr=np.concatenate(([0], np.cumsum(np.bincount(of_edge, minlength=len(sizes))))),
+        edge["edge_gt"] = columns["edge_gt"].astype(bool)
+    return PackedGraphs.from_union(
+        np.eye(len(MUTAGENICITY_ELEMENTS), dtype=np.uint8)[kinds],
+        columns["A"].T - 1,
+        of_node,
         node={"atomic_number": np.array(ATOMIC_NUMBERS, dtype=np.uint8)[kinds]},
         edge=edge,
         graph={"y": columns["graph_labels"]},

@@ -3,33 +3,21 @@
 Graph g owns the nodes node_ptr[g] … node_ptr[g + 1] and the edges edge_ptr[g] … edge_ptr[g + 1]; its edges
 count its own nodes from 0. So one graph is a slice, a batch is a few gathers, and features too large for
 memory stay in a memory-mapped file until they are asked for.
-
-On disk, a folder: `x.npy` (features, memory-mapped), `graphs.safetensors` (all other arrays),
-`strings.json` (SMILES, tokens …) and, written last, `meta.json`. Nothing in it can execute.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from apexgnn.errors import DataError
-from apexgnn.files import write_atomically
-
 Arrays = dict[str, np.ndarray]
-FEATURES, ARRAYS, STRINGS, META = "x.npy", "graphs.safetensors", "strings.json", "meta.json"
-FORMAT = 1
-_LEVELS = ("node", "edge", "graph")
+LEVELS = ("node", "edge", "graph")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +56,7 @@ class PackedGraphs(Sequence[Data]):
             np.cumsum([0, *(g.num_nodes for g in graphs)]),
             np.cumsum([0, *(g.num_edges for g in graphs)]),
         )
-        groups: dict[str, Arrays] = {level: {} for level in _LEVELS}
+        groups: dict[str, Arrays] = {level: {} for level in LEVELS}
         strings: dict[str, list[Any]] = {}
         for key in graphs[0].keys():  # noqa: SIM118 — Data iterates over (key, value) pairs
             values = [g[key] for g in graphs]
@@ -84,6 +72,42 @@ class PackedGraphs(Sequence[Data]):
         x = torch.cat([g.x for g in graphs]).numpy()
         edge_index = torch.cat([g.edge_index for g in graphs], dim=1).numpy()
         return cls(x, edge_index, ptrs[0], ptrs[1], **groups, strings=strings)
+
+    @classmethod
+    def from_union(
+        cls,
+        x: np.ndarray,
+        ends: np.ndarray,
+        of_node: np.ndarray,
+        *,
+        node: Arrays | None = None,
+        edge: Arrays | None = None,
+        graph: Arrays | None = None,
+        strings: dict[str, list[Any]] | None = None,
+    ) -> PackedGraphs:
+        """The graphs of one disjoint union, as the TUDataset format has it; edges get sorted.
+
+        Args:
+            x: [N, F].
+            ends: [2, E], numbered through all graphs.
+            of_node: [N], each node's graph, ascending from 0 without a gap.
+            node, edge, graph, strings: further values, a row per node, edge or graph.
+        """
+        node_ptr = np.concatenate(([0], np.cumsum(np.bincount(of_node))))
+        order = np.lexsort((ends[1], ends[0]))
+        ends = ends[:, order]
+        of_edge = of_node[ends[0]]
+        counts = np.bincount(of_edge, minlength=len(node_ptr) - 1)
+        return cls(
+            x,
+            ends - node_ptr[of_edge],
+            node_ptr,
+            np.concatenate(([0], np.cumsum(counts))),
+            node=node or {},
+            edge={key: array[order] for key, array in (edge or {}).items()},
+            graph=graph or {},
+            strings=strings or {},
+        )
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -138,85 +162,9 @@ class PackedGraphs(Sequence[Data]):
     def arrays(self) -> Arrays:
         """Every array but the features, under the name it has on disk."""
         flat = {"edge_index": self.edge_index, "node_ptr": self.node_ptr, "edge_ptr": self.edge_ptr}
-        for level in _LEVELS:
+        for level in LEVELS:
             flat |= {f"{level}.{key}": array for key, array in getattr(self, level).items()}
         return {key: np.ascontiguousarray(array) for key, array in flat.items()}
-
-
-def save_arrays(graphs: PackedGraphs, folder: Path) -> None:
-    """Write all but the features and `meta.json`."""
-    partial = folder / f"{ARRAYS}.partial"
-    save_file(graphs.arrays(), partial)
-    partial.replace(folder / ARRAYS)
-    write_atomically(folder / STRINGS, json.dumps(graphs.strings, ensure_ascii=False))
-
-
-def save(graphs: PackedGraphs, folder: Path, meta: dict[str, Any]) -> None:
-    """Write a whole prepared folder; `meta.json` comes last and makes it valid."""
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / FEATURES, graphs.x, allow_pickle=False)
-    save_arrays(graphs, folder)
-    write_meta(folder, meta)
-
-
-def write_meta(folder: Path, meta: dict[str, Any]) -> None:
-    """Write `meta.json` with the format version: from now on the folder counts as prepared."""
-    write_atomically(folder / META, json.dumps({"format": FORMAT, **meta}, indent=1, ensure_ascii=False))
-
-
-def read_meta(folder: Path) -> dict[str, Any] | None:
-    """The metadata of a prepared folder, or None where there is none."""
-    try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise DataError(str(folder / META), got=str(error), expected="JSON metadata") from error
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        got = f"format {meta.get('format')!r}" if isinstance(meta, dict) else type(meta).__name__
-        raise DataError(
-            str(folder / META),
-            got=got,
-            expected=f"format {FORMAT}",
-            fix="delete the folder and prepare it anew",
-        )
-    return meta
-
-
-def open_folder(folder: Path) -> PackedGraphs:
-    """The graphs of a prepared folder, the features memory-mapped."""
-    try:
-        x = np.load(folder / FEATURES, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise _unreadable(folder, error) from error
-    graphs = open_arrays(folder, x)
-    if len(x) != int(graphs.node_ptr[-1]):
-        raise _unreadable(folder, ValueError(f"{len(x)} feature rows for {int(graphs.node_ptr[-1])} nodes"))
-    return graphs
-
-
-def open_arrays(folder: Path, x: np.ndarray) -> PackedGraphs:
-    """The graphs of a folder, with the features `x`."""
-    try:
-        flat = load_file(folder / ARRAYS)
-        strings = json.loads((folder / STRINGS).read_text(encoding="utf-8"))
-        edge_index, node_ptr, edge_ptr = (flat.pop(key) for key in ("edge_index", "node_ptr", "edge_ptr"))
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise _unreadable(folder, error) from error
-    groups: dict[str, Arrays] = {level: {} for level in _LEVELS}
-    for name, array in flat.items():
-        level, key = name.split(".", 1)
-        groups[level][key] = array
-    return PackedGraphs(x, edge_index, node_ptr, edge_ptr, **groups, strings=strings)
-
-
-def _unreadable(folder: Path, error: Exception) -> DataError:
-    return DataError(
-        str(folder),
-        got=f"{type(error).__name__}: {error}",
-        expected="a prepared data set",
-        fix="delete the folder and prepare it anew",
-    )
 
 
 def _features(rows: np.ndarray) -> Tensor:

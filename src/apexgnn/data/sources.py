@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from apexgnn.data.packed import FEATURES, FORMAT, PackedGraphs, open_arrays, read_meta, save
+from apexgnn.data.packed import PackedGraphs
+from apexgnn.data.prepared import FEATURES, FORMAT, open_arrays, read_meta, save
 from apexgnn.errors import DataError
 from apexgnn.files import write_atomically
 

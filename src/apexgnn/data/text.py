@@ -24,7 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from apexgnn.data.packed import ARRAYS, FEATURES, PackedGraphs, open_arrays, save_arrays
+from apexgnn.data.packed import PackedGraphs
+from apexgnn.data.prepared import ARRAYS, FEATURES, open_arrays, save_arrays
 from apexgnn.errors import DataError, InputError, MissingDependencyError
 from apexgnn.files import write_atomically
 

@@ -36,7 +36,10 @@ def test_exact_degree_is_exact_and_no_more(rule, steps):
 )
 def test_convergence_order_is_measured(rule, order):
     steps = np.array([8, 16, 32, 64, 128])
-    errors = [abs(quadrature(rule, int(n)).weights @ np.exp(quadrature(rule, int(n)).nodes) - np.expm1(1)) for n in steps]
+    errors = [
+        abs(quadrature(rule, int(n)).weights @ np.exp(quadrature(rule, int(n)).nodes) - np.expm1(1))
+        for n in steps
+    ]
     slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
     assert slope == pytest.approx(-order, abs=0.06)
 

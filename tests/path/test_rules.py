@@ -169,7 +169,9 @@ RULES = {  # name: (function, degree)
     "index_add": (lambda x: x.new_zeros(5, 3).index_add(0, TARGET, x, alpha=2), 1),
     "index_add to plain zeros": (lambda x: torch.zeros(5, 3, dtype=x.dtype).index_add(0, TARGET, x), 1),
     "scatter_reduce": (
-        lambda x: x.new_zeros(5, 3).scatter_reduce(0, TARGET.view(-1, 1).expand(4, 3), x, "mean", include_self=False),
+        lambda x: x.new_zeros(5, 3).scatter_reduce(
+            0, TARGET.view(-1, 1).expand(4, 3), x, "mean", include_self=False
+        ),
         1,
     ),
     "segment_reduce": (lambda x: torch.segment_reduce(x, "mean", offsets=torch.tensor([0, 1, 4]), axis=0), 1),

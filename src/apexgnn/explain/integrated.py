@@ -8,6 +8,7 @@ Points are evaluated side by side, as copies of the graph in one disjoint batch,
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,17 +76,20 @@ def integrated_gradients(
 
 
 def _gradients(question: Question, column: Tensor, taus: Tensor) -> Tensor:
-    """∇f at each τ, [K, N, F], from one pass over K copies of the graph."""
+    """∇f at each τ, [K, N, F]: from one pass over K copies of the graph, if the model keeps graphs apart."""
     copies, (nodes, width) = len(taus), question.x.shape
     x = question.baseline + taus.view(-1, 1, 1) * (question.x - question.baseline)
     x = x.view(copies * nodes, width).requires_grad_()
-    data = copied(question.data, copies)
+    data = copied(question.data, copies) if copies > 1 else copy.copy(question.data)
     data.x = x
     output = question.call(question.model, data)
-    if question.index is None and output.dim() == 1 and copies * question.graphs != output.numel():
-        output = output.unsqueeze(0)
-    rows = question.rows(output.reshape(copies, -1, *output.shape[1:]))
-    score = rows[:, torch.arange(question.graphs, device=rows.device), column].sum()
+    rows = nodes if question.index is not None else question.graphs
+    if copies > 1 and output.size(0) != copies * rows:
+        return torch.cat([_gradients(question, column, tau) for tau in taus.split(1)])
+    logits = question.rows(
+        output.reshape(copies, -1, *output.shape[1:]) if copies > 1 else output.unsqueeze(0)
+    )
+    score = logits[:, torch.arange(question.graphs, device=x.device), column].sum()
     (gradient,) = torch.autograd.grad(score, x)
     return gradient.view(copies, nodes, width)
 

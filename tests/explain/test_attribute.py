@@ -4,11 +4,11 @@ import warnings
 
 import pytest
 import torch
-from explain.nets import Stack, batch, generic, graph, poly_gin, reference
 from torch_geometric.data import Data
 
 import apexgnn
 from apexgnn.nn import PolyGIN
+from explain.nets import Stack, batch, generic, graph, poly_gin, reference
 
 
 def error(a, b):
@@ -170,10 +170,6 @@ def test_unmodified_pyg_models(kind, task):
     )
     assert error(result.features, truth) < 1e-12
     assert float(result.residual.abs().max()) <= 1e-12 * scale(result)
-
-
-def node_style(model):
-    return lambda x, edge_index: model(x, edge_index)
 
 
 @pytest.mark.parametrize("aggr", ["sum", "mean"])

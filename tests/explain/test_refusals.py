@@ -8,12 +8,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_geometric.nn as gnn
-from explain.nets import Reads, Stack, graph, poly_gin
 from torch import nn
 
 import apexgnn
 from apexgnn import NotPolynomialError
 from apexgnn.nn import GIN
+from explain.nets import Reads, Stack, graph, poly_gin
 
 
 class Reverses(torch.autograd.Function):

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from oracles.quadrature import gauss_legendre as reference
 
 from apexgnn import InputError
 from apexgnn.path import Quadrature, quadrature
-
-STEPS = {rule: (2, 4, 8, 16) for rule in Quadrature}
+from oracles.quadrature import gauss_legendre as reference
 
 
 @pytest.mark.parametrize("points", [1, 2, 3, 4, 8, 16, 32, 64])

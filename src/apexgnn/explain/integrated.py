@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
@@ -22,6 +22,8 @@ from apexgnn.explain.attribute import _pick, attribution
 from apexgnn.explain.question import Call, Model, Question, Target, ask, resolve_target
 from apexgnn.explain.untouched import untouched
 from apexgnn.path.quadrature import quadrature
+
+_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
 
 
 def integrated_gradients(
@@ -54,6 +56,7 @@ def integrated_gradients(
     if memory <= 0:
         raise InputError("memory", got=str(memory), expected="a positive number of bytes")
     question = ask(model, data, baseline=baseline, index=index, call=call)
+    _check_deterministic(model)
     with untouched(model):
         logits, start = question.logits(question.x), question.logits(question.baseline)
         column = resolve_target(target, logits)
@@ -73,6 +76,14 @@ def integrated_gradients(
         certificate=None,
         method=f"integrated gradients, {rule}",
     )
+
+
+def _check_deterministic(model: Model) -> None:
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    for module in modules:
+        if module.training and isinstance(module, _DROPOUTS):
+            expected = "eval mode, in which scores are not random"
+            raise InputError("model", got="dropout in training mode", expected=expected, fix="model.eval()")
 
 
 def _gradients(question: Question, column: Tensor, taus: Tensor) -> Tensor:

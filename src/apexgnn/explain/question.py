@@ -148,8 +148,8 @@ def check_graph(data: Data) -> Tensor:
             else type(edge_index).__name__
         )
         raise GraphError("data.edge_index", got=got, expected="a tensor [2, E]")
-    _check_integers("data.edge_index", edge_index, below=x.size(0), what="node")
     _check_device("data.edge_index", edge_index, x)
+    _check_integers("data.edge_index", edge_index, below=x.size(0), what="node")
     batch = getattr(data, "batch", None)
     if batch is not None:
         _check_batch(batch, x, edge_index)
@@ -169,8 +169,8 @@ def _check_batch(batch: Tensor, x: Tensor, edge_index: Tensor) -> None:
         raise GraphError(
             "data.batch", got=f"shape {tuple(batch.shape)}", expected=f"one entry per node [{len(x)}]"
         )
-    _check_integers("data.batch", batch, below=None, what="graph")
     _check_device("data.batch", batch, x)
+    _check_integers("data.batch", batch, below=None, what="graph")
     present = torch.bincount(batch) > 0
     if not bool(present.all()):
         missing = int((~present).nonzero()[0])

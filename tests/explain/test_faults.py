@@ -37,7 +37,7 @@ FAULTS = {
     "half features": (spoiled(x=lambda x: x.half()), "float16"),
     "wrong width": (spoiled(x=lambda x: x[:, :3]), r"3 features.*expected 5"),
     "other dtype than the model": (spoiled(x=lambda x: x.float()), "float32.*the model's dtype"),
-    "no edges given": (spoiled(edge_index=None), "edge_index.*NoneType"),
+    "no edges given": (spoiled(edge_index=None), r"edge_index.*NoneType"),
     "edges transposed": (spoiled(edge_index=lambda e: e.T.contiguous()), r"edge_index.*\[2, E\]"),
     "int32 edges": (spoiled(edge_index=lambda e: e.int()), r"edge_index.*int32.*long"),
     "float edges": (spoiled(edge_index=lambda e: e.double()), "edge_index.*float64"),
@@ -64,7 +64,7 @@ def test_malformed_graph(explain, fault):
 def test_width_unlike_that_of_any_model():
     from explain.nets import Stack
 
-    with pytest.raises(GraphError, match="3 features.*cannot be multiplied"):
+    with pytest.raises(GraphError, match=r"3 features.*cannot be multiplied"):
         apexgnn.attribute(Stack("GCNConv").double().eval(), spoiled(x=lambda x: x[:, :3]))
 
 

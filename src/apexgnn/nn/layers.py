@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from apexgnn.aggregation import aggregate
+from apexgnn.aggregation import Adjacency, aggregate
 
 
 class PolyActivation(nn.Module):
@@ -114,7 +114,7 @@ class PolyGINConv(nn.Module):
             part.reset_parameters()
         nn.init.constant_(self.eps, self.initial_eps)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor | Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Rows [N, in] to rows [N, out]."""
         a = (1 + self.eps) * x + aggregate(x, edge_index, edge_weight)
         return self.lin2(self.act(self.norm(self.lin1(a))))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from apexgnn.aggregation import aggregate
+from apexgnn.aggregation import Adjacency, aggregate
 from apexgnn.errors import InputError
 from apexgnn.nn.layers import PolyActivation, PolyGINConv
 
@@ -123,8 +123,9 @@ class PolyGIN(nn.Module):
         batch_size: int | None = None,
     ) -> Tensor:
         """Logits: one row per graph, or per node for a node task."""
+        edges = Adjacency.of(edge_index, x.size(0))
         for conv in self.convs:
-            x = conv(x, edge_index, edge_weight)
+            x = conv(x, edges, edge_weight)
         if self.task == "graph":
             x = readout(x, batch, self.readout, batch_size)
         return self.head(x)
@@ -189,8 +190,9 @@ class GIN(nn.Module):
         batch_size: int | None = None,
     ) -> Tensor:
         """Logits: one row per graph, or per node for a node task."""
+        edges = Adjacency.of(edge_index, x.size(0))
         for conv in self.convs:
-            x = conv((1 + self.eps) * x + aggregate(x, edge_index, edge_weight))
+            x = conv((1 + self.eps) * x + aggregate(x, edges, edge_weight))
         if self.task == "graph":
             x = readout(x, batch, self.readout, batch_size)
         return self.head(x)

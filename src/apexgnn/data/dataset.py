@@ -11,9 +11,11 @@ import numpy as np
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from apexgnn.data.molecules import elements
 from apexgnn.data.packed import PackedGraphs
 from apexgnn.data.sources import RawFile
 from apexgnn.data.splits import Split, check_kind, published_split, random_split, scaffold_split
+from apexgnn.errors import InputError
 
 Reader = Callable[["Spec", Path | None], tuple[PackedGraphs, dict[str, Any]]]
 """Finds the raw files below a folder and makes the graphs; also says what else decided the result."""
@@ -152,6 +154,12 @@ class GraphDataset:
         if kind == "published":
             return published_split(self.graphs.column("split"))
         return random_split(len(self.y), seed)
+
+    def elements(self) -> tuple[str, ...]:
+        """The elements that occur in a set of molecules; for `molecule_graph(…, elements=…)`."""
+        if self.featurizer is None:
+            raise InputError("name", got=repr(self.name), expected="a set of molecules")
+        return elements(self.graphs.x, self.featurizer)
 
     def statistics(self) -> Statistics:
         """Counts, for the table of data sets.

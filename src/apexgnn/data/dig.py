@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from apexgnn.data.packed import PackedGraphs
+from apexgnn.data.packed import Arrays, PackedGraphs
 from apexgnn.errors import DataError
 
 _NUMBERS = {"f2", "f4", "f8"}
@@ -151,7 +151,7 @@ def read(folder: Path, prefix: str) -> PackedGraphs:
     ends, of_node = ends.reshape(-1, 2).T, of_node - 1
     _check(folder, ends, of_node, nodes=len(x), counts=[len(y), len(split), len(tokens)])
     both = np.concatenate([ends, ends[::-1]], axis=1)
-    arrays = {"y": y, "split": split.astype(np.int8)}
+    arrays: Arrays = {"y": y, "split": split.astype(np.int8)}
     return PackedGraphs.from_union(x, both, of_node, graph=arrays, strings={"tokens": tokens})
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from apexgnn.data import dig, text
 from apexgnn.data.dataset import Spec
+from apexgnn.data.encoder import ENCODER, Encoder
 from apexgnn.data.packed import PackedGraphs
 from apexgnn.data.prepared import open_folder, read_meta, write_meta
 from apexgnn.data.sources import RawFile, cache_folder, cached, locate
@@ -59,7 +60,7 @@ def prepare(
     root: Path | None,
     *,
     parser: str = text.PARSER,
-    encoder: str = text.ENCODER,
+    encoder: str = ENCODER,
     precision: str = "float32",
     out: str | os.PathLike[str] | None = None,
     progress: text.Progress | None = None,
@@ -84,7 +85,7 @@ def prepare(
         sentences,
         working,
         parser=text.load_parser(parser),
-        encoder=text.Encoder(encoder, precision),
+        encoder=Encoder(encoder, precision),
         graph={"y": y, "split": split},
         progress=progress,
     )

@@ -20,17 +20,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import from_rdmol
 
-from apexgnn.errors import InputError, MissingDependencyError, MoleculeError
+from apexgnn.choice import Choice
+from apexgnn.errors import MissingDependencyError, MoleculeError
 
 MAX_CHARACTERS = 5_000
 MAX_ATOMS = 1_000
-FEATURIZERS = ("moleculenet", "mutagenicity")
 MUTAGENICITY_ELEMENTS = ("C", "O", "Cl", "H", "N", "F", "Br", "S", "P", "I", "Na", "K", "Li", "Ca")
+
+
+class Featurizer(Choice):
+    """How a molecule becomes a graph."""
+
+    MOLECULENET = "moleculenet"
+    MUTAGENICITY = "mutagenicity"
 
 
 def molecule_graph(
@@ -62,7 +70,7 @@ string. To fix: put the name into a column of its own.
         raise MoleculeError(
             "smiles", got=f"{_short(smiles)} ({error})", expected="atoms with common states"
         ) from error
-    x = data.x.float() if featurizer == "moleculenet" else _one_hot(mol, smiles)
+    x = data.x.float() if featurizer == Featurizer.MOLECULENET else _one_hot(mol, smiles)
     return Data(x=x, edge_index=data.edge_index, smiles=smiles.strip())
 
 
@@ -72,10 +80,7 @@ def molecule(smiles: str, featurizer: str = "moleculenet") -> Any:
     >>> [atom.GetSymbol() for atom in molecule("CO", "mutagenicity").GetAtoms()]
     ['C', 'O', 'H', 'H', 'H', 'H']
     """
-    if featurizer not in FEATURIZERS:
-        raise InputError(
-            "featurizer", got=repr(featurizer), expected="one of " + ", ".join(map(repr, FEATURIZERS))
-        )
+    kind = Featurizer(featurizer)
     Chem, rdBase = _rdkit()
     text = _checked_text(smiles)
     with rdBase.BlockLogs(), rdBase.CaptureErrorLog() as log:
@@ -91,11 +96,23 @@ def molecule(smiles: str, featurizer: str = "moleculenet") -> Any:
             expected="a complete molecule",
             fix="replace the attachment point with an atom",
         )
-    if featurizer == "mutagenicity":
+    if kind is Featurizer.MUTAGENICITY:
         mol = Chem.AddHs(mol)
     if mol.GetNumAtoms() > MAX_ATOMS:
         raise MoleculeError("smiles", got=f"{mol.GetNumAtoms():,} atoms", expected=f"at most {MAX_ATOMS:,}")
     return mol
+
+
+def elements(x: np.ndarray, featurizer: str) -> tuple[str, ...]:
+    """The elements that occur in node features.
+
+    >>> elements(np.array([[6.0], [8.0], [6.0]]), "moleculenet")
+    ('C', 'O')
+    """
+    if Featurizer(featurizer) is Featurizer.MUTAGENICITY:
+        return tuple(np.array(MUTAGENICITY_ELEMENTS)[np.asarray(x).any(axis=0)].tolist())
+    table = _rdkit()[0].GetPeriodicTable()
+    return tuple(table.GetElementSymbol(int(number)) for number in np.unique(x[:, 0]))
 
 
 def _checked_text(smiles: object) -> str:

@@ -1,9 +1,7 @@
 """Sentences to graphs: dependency parse → edges, contextual encoder → one vector per token.
 
-For each sentence a parser gives tokens t = 1 … n with their characters [sₜ, eₜ) and heads; every arc becomes
-an edge in both directions. An encoder gives one last hidden state per word piece with its own characters;
-token t's vector is the mean over the pieces that overlap [sₜ, eₜ). A token that no piece overlaps (a bare
-whitespace token) gets zeros; their number is recorded.
+A parser cuts each sentence into tokens, the nodes, and names each token's head; every arc becomes an edge in
+both directions. An encoder gives each token its vector (`apexgnn.data.encoder`).
 
 The vectors go straight into a memory-mapped float16 array, sentences ordered by length so that a batch holds
 equal lengths and needs no padding. `progress.json` is written after the array is flushed, so a killed job
@@ -16,23 +14,19 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from apexgnn.data.encoder import Encoder, pool, require
 from apexgnn.data.packed import PackedGraphs
 from apexgnn.data.prepared import ARRAYS, FEATURES, open_arrays, save_arrays
-from apexgnn.errors import DataError, InputError, MissingDependencyError
+from apexgnn.errors import DataError, MissingDependencyError
 from apexgnn.files import write_atomically
 
 Progress = Callable[[str, int, int], None]
-PRECISIONS = ("float32", "bfloat16")
 PARSER = "en_core_web_sm"
-ENCODER = "bert-base-uncased"
 PIECES_PER_BATCH = 1024
 SECONDS_PER_MARK = 15.0
 JOB, MARK = "job.json", "progress.json"
@@ -40,7 +34,7 @@ JOB, MARK = "job.json", "progress.json"
 
 def load_parser(name: str = PARSER) -> Any:
     """The spaCy pipeline `name`, with only what the dependency parse needs."""
-    spacy = _require("spacy")
+    spacy = require("spacy")
     try:
         return spacy.load(name, exclude=["tagger", "attribute_ruler", "lemmatizer", "ner"])
     except OSError as error:
@@ -77,89 +71,6 @@ def parse(sentences: Sequence[str], parser: Any, progress: Progress | None = Non
     )
 
 
-class Encoder:
-    """A frozen transformer: sentences of equal piece count in, last hidden states out.
-
-    Args:
-        name: a model on the hub, or a folder.
-        precision: "float32", or "bfloat16" for matrix products in bfloat16 (3.3 × as fast where the CPU
-            has them; cosine to float32 above 0.9998 but for about one phrase in a thousand).
-    """
-
-    def __init__(self, name: str = ENCODER, precision: str = "float32") -> None:
-        if precision not in PRECISIONS:
-            raise InputError(
-                "precision", got=repr(precision), expected="one of " + ", ".join(map(repr, PRECISIONS))
-            )
-        transformers = _require("transformers")
-        try:
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-            self.model = transformers.AutoModel.from_pretrained(name).float().eval()
-        except (OSError, ValueError) as error:
-            raise DataError(
-                "encoder",
-                got=f"{name!r} ({error})",
-                expected="a model on the hub or a folder that holds one",
-                fix="connect to the network, or name a folder with --encoder",
-            ) from error
-        self.width = int(self.model.config.hidden_size)
-        self.limit = int(self.model.config.max_position_embeddings) - 2
-        self.precision = precision
-        self.description = {
-            "encoder": Path(name).name,
-            "encoder_type": type(self.model).__name__,
-            "encoder_sha256": _digest(self.model.state_dict()),
-            "precision": precision,
-            "transformers": transformers.__version__,
-            "torch": torch.__version__,
-        }
-
-    def pieces(self, sentences: Sequence[str]) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-        """Ids of the word pieces, and the characters [start, end) of each (special tokens are empty)."""
-        encoded = self.tokenizer(list(sentences), return_offsets_mapping=True)
-        longest = max(map(len, encoded["input_ids"]))
-        if longest > self.limit:
-            raise DataError(
-                "sentences",
-                got=f"one of {longest} word pieces",
-                expected=f"at most {self.limit}",
-                fix="shorten it, or use an encoder with a longer context",
-            )
-        return encoded["input_ids"], encoded["offset_mapping"]
-
-    def hidden(self, ids: Sequence[Sequence[int]]) -> Tensor:
-        """Last hidden states [B, L, F] of B sentences of L pieces each."""
-        block = torch.tensor(ids)
-        cast = torch.autocast("cpu", dtype=torch.bfloat16) if self.precision == "bfloat16" else nullcontext()
-        with torch.inference_mode(), cast:
-            output = self.model(input_ids=block, attention_mask=torch.ones_like(block))
-        states: Tensor = output.last_hidden_state
-        return states.float()
-
-
-def pool(hidden: Tensor, offsets: Sequence[tuple[int, int]], spans: np.ndarray) -> tuple[Tensor, int]:
-    """Mean state over the pieces that overlap each token; and the number of tokens that none overlaps.
-
-    Args:
-        hidden: [L, F], one row per piece.
-        offsets: characters of each piece, in order; empty for special tokens.
-        spans: [n, 2], characters of each token.
-
-    >>> states = torch.tensor([[9.0], [1.0], [3.0], [5.0], [9.0]])
-    >>> pool(states, [(0, 0), (0, 2), (2, 4), (5, 6), (0, 0)], np.array([[0, 4], [5, 6], [6, 7]]))
-    (tensor([[2.],
-            [5.],
-            [0.]]), 1)
-    """
-    real = np.array([(k, a, b) for k, (a, b) in enumerate(offsets) if b > a], dtype=np.int64).reshape(-1, 3)
-    first = np.searchsorted(real[:, 2], spans[:, 0], side="right")
-    last = np.searchsorted(real[:, 1], spans[:, 1], side="left")
-    sums = torch.cat([hidden.new_zeros(1, hidden.size(1)), hidden[real[:, 0]].double().cumsum(0)])
-    count = torch.from_numpy(np.maximum(last - first, 0))
-    total = (sums[last] - sums[first]) * (count > 0).unsqueeze(1)
-    return (total / count.clamp(min=1).unsqueeze(1)).to(hidden.dtype), int((count == 0).sum())
-
-
 def build(
     sentences: Sequence[str],
     folder: Path,
@@ -186,7 +97,7 @@ def build(
     job = {
         "sentences_sha256": hashlib.sha256("\n".join(sentences).encode()).hexdigest(),
         "parser": f"{parser.meta['lang']}_{parser.meta['name']} {parser.meta['version']}",
-        "spacy": _require("spacy").__version__,
+        "spacy": require("spacy").__version__,
         **encoder.description,
     }
     _start_or_resume(folder, job)
@@ -247,24 +158,3 @@ def _open_features(folder: Path, shape: tuple[int, int]) -> tuple[np.memmap, dic
     except FileNotFoundError:
         x = np.lib.format.open_memmap(folder / FEATURES, mode="w+", dtype=np.float16, shape=shape)
         return x, {"done": 0, "empty": 0}
-
-
-def _digest(state: dict[str, Tensor]) -> str:
-    """SHA-256 over all weights, so that a result names the encoder whatever its folder was called."""
-    digest = hashlib.sha256()
-    for name in sorted(state):
-        digest.update(name.encode())
-        digest.update(state[name].contiguous().numpy().tobytes())
-    return digest.hexdigest()
-
-
-def _require(package: str) -> Any:
-    """Import an optional package of the `text` extra."""
-    from importlib import import_module
-
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{package} is needed to turn sentences into graphs. To fix: pip install 'apexgnn[text]'"
-        ) from error

@@ -59,8 +59,12 @@ def _data(edge_index: torch.Tensor, y: torch.Tensor, edge_gt: torch.Tensor) -> D
     return Data(x=x, edge_index=edge_index, y=y, motif=y > 0, edge_gt=edge_gt)
 
 
+def _packed(data: Data) -> PackedGraphs:
+    return PackedGraphs.pack([data], node=("y", "motif", "split"), edge=("edge_gt",))
+
+
 def _read_generated(spec: Spec, root: Path | None) -> tuple[PackedGraphs, dict[str, Any]]:
-    return PackedGraphs.pack([generate()]), {"seed": 0, "networkx": nx.__version__}
+    return _packed(generate()), {"seed": 0, "networkx": nx.__version__}
 
 
 def _read_published(spec: Spec, root: Path | None) -> tuple[PackedGraphs, dict[str, Any]]:
@@ -73,7 +77,7 @@ def _read_published(spec: Spec, root: Path | None) -> tuple[PackedGraphs, dict[s
     marked = [(a, b) in truth or (b, a) in truth for a, b in edge_index.T.tolist()]
     data = _data(edge_index, arrays["y"], torch.tensor(marked))
     data.split = arrays["val_mask"].to(torch.int8) + 2 * arrays["test_mask"].to(torch.int8)
-    return PackedGraphs.pack([data]), {}
+    return _packed(data), {}
 
 
 _LABELS = ("base", "middle of a house", "bottom of a house", "top of a house")

@@ -7,7 +7,7 @@ memory stay in a memory-mapped file until they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,28 +50,32 @@ class PackedGraphs(Sequence[Data]):
     strings: dict[str, list[Any]] = field(default_factory=dict)
 
     @classmethod
-    def pack(cls, graphs: Sequence[Data]) -> PackedGraphs:
-        """Flat arrays of a list of `Data`; every graph must carry the attributes of the first."""
-        ptrs = (
+    def pack(
+        cls, graphs: Sequence[Data], *, node: Collection[str] = (), edge: Collection[str] = ()
+    ) -> PackedGraphs:
+        """Flat arrays of a list of `Data`, which must all carry the attributes of the first.
+
+        Args:
+            graphs: at least one.
+            node, edge: the tensors that have a row per node or per edge; all others have one per graph.
+        """
+        levels: dict[str, Arrays] = {level: {} for level in LEVELS}
+        strings: dict[str, list[Any]] = {}
+        for key in sorted(set(graphs[0].keys()) - {"x", "edge_index"}):
+            values = [g[key] for g in graphs]
+            if isinstance(values[0], Tensor):
+                level = "node" if key in node else "edge" if key in edge else "graph"
+                levels[level][key] = torch.cat(values).numpy()
+            else:
+                strings[key] = values
+        return cls(
+            torch.cat([g.x for g in graphs]).numpy(),
+            torch.cat([g.edge_index for g in graphs], dim=1).numpy(),
             np.cumsum([0, *(g.num_nodes for g in graphs)]),
             np.cumsum([0, *(g.num_edges for g in graphs)]),
+            **levels,
+            strings=strings,
         )
-        groups: dict[str, Arrays] = {level: {} for level in LEVELS}
-        strings: dict[str, list[Any]] = {}
-        for key in graphs[0].keys():  # noqa: SIM118 — Data iterates over (key, value) pairs
-            values = [g[key] for g in graphs]
-            if key in ("x", "edge_index"):
-                continue
-            if not isinstance(values[0], Tensor):
-                strings[key] = values
-                continue
-            rows = sum(len(v) for v in values)
-            fits = {"graph": len(graphs), "node": int(ptrs[0][-1]), "edge": int(ptrs[1][-1])}
-            level = next(name for name, size in fits.items() if rows == size)
-            groups[level][key] = torch.cat(values).numpy()
-        x = torch.cat([g.x for g in graphs]).numpy()
-        edge_index = torch.cat([g.edge_index for g in graphs], dim=1).numpy()
-        return cls(x, edge_index, ptrs[0], ptrs[1], **groups, strings=strings)
 
     @classmethod
     def from_union(
@@ -168,7 +172,7 @@ class PackedGraphs(Sequence[Data]):
 
 
 def _features(rows: np.ndarray) -> Tensor:
-    return torch.from_numpy(np.asarray(rows, dtype=np.float32))
+    return torch.from_numpy(np.array(rows, dtype=np.float32))
 
 
 def _tensor(array: np.ndarray) -> Tensor:

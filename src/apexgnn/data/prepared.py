@@ -47,7 +47,7 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
     """The metadata of a prepared folder, or None where there is none."""
     try:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise DataError(str(folder / META), got=str(error), expected="JSON metadata") from error

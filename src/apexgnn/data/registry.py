@@ -52,7 +52,7 @@ def load(name: str, *, root: str | os.PathLike[str] | None = None) -> GraphDatas
         root: the folder with the raw files; by default what APEXGNN_DATA names.
 
     >>> load("ba-shapes")[0]
-    Data(x=[700, 10], edge_index=[2, 4110], y=[700], motif=[700], edge_gt=[4110])
+    Data(x=[700, 10], edge_index=[2, 4110], motif=[700], y=[700], edge_gt=[4110])
     """
     spec = describe(name)
     graphs, made = spec.read(spec, root_folder(root))

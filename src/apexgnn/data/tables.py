@@ -156,7 +156,7 @@ def write_table(
     <BLANKLINE>
     """
     text = StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)
     writer.writerow([harmless(name) for name in columns])
     for row in rows:
         writer.writerow([harmless(row.get(name)) for name in columns])
@@ -198,21 +198,33 @@ def _header(path: Path, encoding: str) -> tuple[list[str], str]:
 
 def _records(path: Path, encoding: str, delimiter: str, *, strict: bool = True) -> Iterator[list[str]]:
     """The file's records; what cannot be read is an error that names the place."""
-    with path.open(newline="", encoding=encoding) as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=strict)
-        try:
-            yield from reader
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{path}, after line {reader.line_num}",
-                got=f"bytes that are not {encoding.removesuffix('-sig').upper()} ({error.reason})",
-                expected="UTF-8 text",
-                fix="save the table as UTF-8",
-            ) from error
-        except csv.Error as error:
-            raise DataError(
-                f"{path}, line {reader.line_num}",
-                got=str(error),
-                expected="well-formed cells",
-                fix="close the quote, and double quotes inside quoted cells",
-            ) from error
+    reader = csv.reader(_lines(path, encoding), delimiter=delimiter, strict=strict)
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise DataError(
+            f"{path}, line {reader.line_num}",
+            got=str(error),
+            expected="well-formed cells",
+            fix="close the quote, and double quotes inside quoted cells",
+        ) from error
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    """The file's lines with their ends; UTF-8 is decoded line by line, to name the line that is not."""
+    if encoding == "utf-16":
+        with path.open(newline="", encoding=encoding) as text:
+            yield from text
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                content = line.decode(encoding if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{path}, line {number}",
+                    got=f"bytes that are not UTF-8 ({error.reason})",
+                    expected="UTF-8 text",
+                    fix="save the table as UTF-8",
+                ) from error
+            yield from StringIO(content, newline="")

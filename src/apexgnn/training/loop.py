@@ -21,13 +21,13 @@ from torch.nn.functional import cross_entropy
 from apexgnn.data.splits import Split
 from apexgnn.errors import TrainingError
 from apexgnn.nn import GIN, PolyGIN
+from apexgnn.training.evaluate import evaluate
 from apexgnn.training.forward import logits
 from apexgnn.training.prepare import Coordinates, absorb, calibrate
 from apexgnn.training.quotient import Ints, Quotient
 from apexgnn.training.recipes import Recipe
 from apexgnn.training.state import Epoch, Progress, restore_state, save_state
 
-EVALUATION_BATCH = 512
 PREPARATION_BATCH = 512
 STATE = "state.safetensors"
 DRAWS = 1 << 32  # step k of the run with seed s draws its dropout from the generator seeded s·2³² + k
@@ -88,7 +88,8 @@ def fit(
     >>> from apexgnn.data import load
     >>> data = load("ba-shapes")
     >>> model = PolyGIN(10, 4, hidden_channels=8, task="node")
-    >>> run = fit(model, Quotient.of(data.graphs, task="node"), data.split(), Recipe("r", 2, 1e-3, prepared=True), seed=0)
+    >>> mine = Recipe("mine", epochs=2, learning_rate=1e-3, prepared=True)
+    >>> run = fit(model, Quotient.of(data.graphs, task="node"), data.split(), mine, seed=0)
     >>> len(run.history), run.best in run.history
     (2, True)
     """
@@ -123,6 +124,7 @@ class _Run:
         model.train()
         self.coordinates: Coordinates | None = None
         self.quotient = self._prepared(quotient) if recipe.prepared else quotient
+        self.whole = self.quotient.batch(self.train) if model.task == "node" else None
         self.parameters = list(model.parameters())
         self.optimiser = torch.optim.Adam(
             self.parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
@@ -149,7 +151,7 @@ class _Run:
         clock, written = time.process_time(), time.monotonic()
         while self.progress.step < total and not self._tired():
             epoch, position = divmod(self.progress.step, self.steps_per_epoch)
-            order = self._order(epoch)
+            order = np.random.default_rng([self.seed, epoch]).permutation(self.train)
             for k in range(position, self.steps_per_epoch):
                 self._step(order[k * self.size : (k + 1) * self.size], total)
                 if keeping and time.monotonic() - written >= keeping.every and k + 1 < self.steps_per_epoch:
@@ -165,7 +167,7 @@ class _Run:
     def _step(self, chosen: Ints, total: int) -> None:
         progress, recipe = self.progress, self.recipe
         torch.manual_seed(self.seed * DRAWS + progress.step)
-        batch = self.quotient.batch(chosen)
+        batch = self.whole or self.quotient.batch(chosen)
         for group in self.optimiser.param_groups:
             group["lr"] = recipe.rate(progress.step / total)
         loss = cross_entropy(logits(self.model, batch), batch.labels)
@@ -198,12 +200,6 @@ class _Run:
             progress.best = row
             self.best_model.load_state_dict(self.average.state_dict())
         return row
-
-    def _order(self, epoch: int) -> Ints:
-        """The permutation of this epoch; a node task takes all nodes at once, in one order."""
-        if self.model.task == "node":
-            return self.train
-        return np.random.default_rng([self.seed, epoch]).permutation(self.train)
 
     def _tired(self) -> bool:
         best, patience = self.progress.best, self.recipe.patience
@@ -258,18 +254,3 @@ class _Run:
 def _rank(row: Epoch) -> tuple[float, float]:
     """Higher validation accuracy is better; among equals, lower loss."""
     return row.validation_accuracy, -row.validation_loss
-
-
-@torch.no_grad()
-def evaluate(model: PolyGIN | GIN, quotient: Quotient, which: Ints) -> tuple[float, float]:
-    """Accuracy in percent and mean cross-entropy over the outputs `which`, in eval mode."""
-    training = model.training
-    model.eval()
-    right, loss = 0, 0.0
-    for k in range(0, len(which), EVALUATION_BATCH):
-        batch = quotient.batch(which[k : k + EVALUATION_BATCH])
-        scores = logits(model, batch)
-        right += int((scores.argmax(dim=1) == batch.labels).sum())
-        loss += float(cross_entropy(scores, batch.labels, reduction="sum"))
-    model.train(training)
-    return 100 * right / len(which), loss / len(which)

@@ -44,6 +44,23 @@ class Bags:
             self.index, h, self.start, mode="sum", per_sample_weights=self.weight, include_last_offset=True
         )
 
+    def repeated(self, count: int, rows: int) -> Bags:
+        """The same sums in `count` blocks of `rows` rows each, one block below the other.
+
+        >>> bags = Bags(torch.tensor([0, 1]), torch.tensor([0, 2])).repeated(2, 2)
+        >>> bags.index.tolist(), bags.start.tolist()
+        ([0, 1, 2, 3], [0, 2, 4])
+        """
+        if count == 1:
+            return self
+        block = torch.arange(count).unsqueeze(1)
+        start = (self.start[:-1] + self.index.numel() * block).flatten()
+        return Bags(
+            (self.index + rows * block).flatten(),
+            torch.cat([start, start.new_tensor([count * self.index.numel()])]),
+            None if self.weight is None else self.weight.repeat(count),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:

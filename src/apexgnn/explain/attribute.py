@@ -11,7 +11,6 @@ without error, as D − 1 ≤ 2m − 1. D is not declared but certified, by the 
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -22,11 +21,12 @@ from apexgnn.errors import NumericalError
 from apexgnn.explain.certify import certificate_of
 from apexgnn.explain.passes import carry
 from apexgnn.explain.question import Call, Model, Question, Target, ask, resolve_target
+from apexgnn.explain.remembered import Remembered
 from apexgnn.explain.untouched import untouched
 from apexgnn.path.quadrature import quadrature
 from apexgnn.path.resolution import Resolution
 
-_LAST_SEEN: WeakKeyDictionary[Any, Certificate] = WeakKeyDictionary()
+_LAST_SEEN = Remembered[Certificate]()  # only a guess, which the pass itself proves again
 
 
 def attribute(
@@ -60,13 +60,13 @@ def attribute(
     """
     question = ask(model, data, baseline=baseline, index=index, call=call)
     with untouched(model):
-        certificate = _recall(question) or certificate_of(question)
+        certificate = _LAST_SEEN.get(model) or certificate_of(question)
         logits, start = question.logits(question.x), question.logits(question.baseline)
         column = resolve_target(target, logits)
         gradient, proven = _mean_gradient(question, column, certificate.points)
         if proven.points != certificate.points:  # the model has changed since it was last seen
             gradient, proven = _mean_gradient(question, column, proven.points)
-        _remember(question, proven)
+        _LAST_SEEN.put(model, proven)
     features = (question.x - question.baseline) * gradient
     return attribution(
         question,
@@ -130,18 +130,3 @@ def attribution(
 
 def _pick(logits: Tensor, column: Tensor) -> Tensor:
     return logits.gather(1, column.unsqueeze(1)).squeeze(1)
-
-
-def _recall(question: Question) -> Certificate | None:
-    """The certificate that this model got last time: only a guess, proven again by the pass itself."""
-    try:
-        return _LAST_SEEN.get(question.model)
-    except TypeError:
-        return None
-
-
-def _remember(question: Question, certificate: Certificate) -> None:
-    try:
-        _LAST_SEEN[question.model] = certificate
-    except TypeError:
-        return

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -20,9 +21,11 @@ from apexgnn.attribution import Attribution
 from apexgnn.errors import InputError
 from apexgnn.explain.attribute import _pick, attribution
 from apexgnn.explain.question import Call, Model, Question, Target, ask, resolve_target
+from apexgnn.explain.remembered import Remembered
 from apexgnn.explain.untouched import untouched
 from apexgnn.path.quadrature import quadrature
 
+_BYTES_PER_ROW = Remembered[float]()
 _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
 
 
@@ -62,9 +65,10 @@ def integrated_gradients(
         column = resolve_target(target, logits)
         gradient = torch.zeros_like(question.x)
         weights = torch.tensor(points.weights).to(gradient)
-        for chunk in _chunks(question, column, len(points), memory):
+        for chunk in _chunks(question, len(points), memory):
             taus = torch.tensor(points.nodes[chunk]).to(gradient)
-            gradients = _gradients(question, column, taus)
+            with _measured(question, len(taus) * question.x.size(0)):
+                gradients = _gradients(question, column, taus)
             gradient += torch.einsum("k,knf->nf", weights[chunk], gradients)
     return attribution(
         question,
@@ -132,8 +136,22 @@ def copied(data: Data, copies: int) -> Data:
     return joined
 
 
-def _chunks(question: Question, column: Tensor, points: int, memory: int) -> Iterator[slice]:
-    """Ranges of points whose saved activations fit the memory together; one point is measured first."""
+def _chunks(question: Question, points: int, memory: int) -> Iterator[slice]:
+    """Ranges of points whose saved activations fit the memory together.
+
+    What a row costs is remembered for each model; the first point that a model sees is taken alone and measured.
+    """
+    start = 0
+    while start < points:
+        row = _BYTES_PER_ROW.get(question.model)
+        together = 1 if row is None else max(1, int(memory / (row * question.x.size(0))))
+        yield slice(start, min(start + together, points))
+        start += together
+
+
+@contextmanager
+def _measured(question: Question, rows: int) -> Iterator[None]:
+    """Remember how many bytes autograd keeps for each row of the model's input."""
     saved: dict[int, int] = {}
 
     def pack(tensor: Tensor) -> Tensor:
@@ -141,8 +159,9 @@ def _chunks(question: Question, column: Tensor, points: int, memory: int) -> Ite
         saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
+    if _BYTES_PER_ROW.get(question.model) is not None:
+        yield
+        return
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        _gradients(question, column, torch.ones(1).to(question.x))
-    together = max(1, min(points, memory // max(1, sum(saved.values()))))
-    for start in range(0, points, together):
-        yield slice(start, min(start + together, points))
+        yield
+    _BYTES_PER_ROW.put(question.model, max(1.0, sum(saved.values()) / rows))

@@ -1,5 +1,6 @@
 """Mathematics of the straight path: quadrature, resolutions, and tensors of polynomials in τ."""
 
+from apexgnn.path import rules as rules
 from apexgnn.path.quadrature import Quadrature as Quadrature
 from apexgnn.path.quadrature import Rule as Rule
 from apexgnn.path.quadrature import quadrature as quadrature
@@ -20,4 +21,5 @@ __all__ = [
     "interpolation",
     "lobatto",
     "quadrature",
+    "rules",
 ]

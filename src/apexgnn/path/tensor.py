@@ -18,17 +18,21 @@ A tensor of degree 0 does not depend on the input at all. It behaves like the co
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from apexgnn.errors import NotPolynomialError
-from apexgnn.path.resolution import Grid, Resolution, interpolation
+from apexgnn.path.reasons import reason
+from apexgnn.path.resolution import Grid, Resolution, interpolation, lobatto
 
 Function = Callable[..., Any]
+RULES: dict[Function, Function] = {}
+METADATA: dict[Function, Function] = {}
+IN_PLACE: set[Function] = set()
 
 
 @dataclass(slots=True, eq=False)
@@ -38,11 +42,10 @@ class Path:
     grid: Grid
     where: Callable[[], str] = lambda: ""
     refusal: NotPolynomialError | None = None
-    orders: dict[Any, Any] = field(default_factory=dict)
 
-    def refuse(self, operation: str, reason: str) -> NotPolynomialError:
+    def refuse(self, operation: str, why: str) -> NotPolynomialError:
         """Write the refusal down, and return it to be raised."""
-        error = NotPolynomialError(operation, module=self.where(), reason=reason)
+        error = NotPolynomialError(operation, module=self.where(), reason=why)
         self.refusal = self.refusal or error
         return error
 
@@ -61,15 +64,13 @@ class PathTensor(Tensor):
     @staticmethod
     def __new__(cls, samples: Tensor, degree: int, resolution: Resolution, path: Path) -> PathTensor:
         """Wrap samples; the wrapper itself has no storage."""
-        self = torch.Tensor._make_wrapper_subclass(
-            cls, samples.shape[1:], dtype=samples.dtype, device=torch.device("meta")
-        )
+        self = Tensor._make_wrapper_subclass(cls, samples.shape[1:], dtype=samples.dtype, device=_NOWHERE)
         self.samples, self.degree, self.resolution, self.path = samples, degree, resolution, path
         self._sampled_at, self._constant, self._kin = {}, None, [weakref.ref(self)]
         return self
 
     def __init__(self, *args: Any) -> None:
-        super().__init__()
+        pass
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         """Shape, degree and number of samples; never the numbers."""
@@ -78,7 +79,7 @@ class PathTensor(Tensor):
 
     def at(self, resolution: Resolution) -> Tensor:
         """The values at another resolution; a constant stays one sample, which broadcasts."""
-        if self.degree == 0 or resolution == self.resolution:
+        if self.degree == 0 or resolution is self.resolution or resolution == self.resolution:
             return self.samples
         if resolution not in self._sampled_at:
             matrix = interpolation(self.resolution, resolution, self.samples.dtype, self.samples.device)
@@ -111,27 +112,113 @@ class PathTensor(Tensor):
         self._sampled_at, self._constant = {}, None
         return self
 
+    # What models ask most often, answered without a detour. Everything else goes through METADATA.
+    shape = property(lambda self: self.samples.shape[1:])
+    ndim = property(lambda self: self.samples.dim() - 1)
+    dtype = property(lambda self: self.samples.dtype)
+    device = property(lambda self: self.samples.device)
+
+    def dim(self) -> int:
+        """How many dimensions."""
+        return self.samples.dim() - 1
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or one entry of it."""
+        shape = self.samples.shape[1:]
+        return shape if dim is None else shape[dim]
+
     @classmethod
     def __torch_function__(
         cls,
         func: Function,
-        types: Sequence[type],
+        types: Iterable[type],
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Look the function up among the rules; refuse what has none."""
-        from apexgnn.path.rules import apply
-
-        return apply(func, args, kwargs or {})
+        """Answer questions about shape, compute constants, apply rules, refuse the rest."""
+        kwargs = kwargs or {}
+        metadata = METADATA.get(func)
+        return metadata(*args, **kwargs) if metadata is not None else _apply(func, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
-        cls, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+        cls,
+        func: Any,
+        types: Iterable[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Reached only by code that went around `__torch_function__`: there are no numbers here."""
-        raise path_tensors((args, kwargs))[0].path.refuse(
-            str(func), "was called from compiled or otherwise untraceable code"
-        )
+        why = "was called from compiled or otherwise untraceable code"
+        raise path_tensors((args, kwargs))[0].path.refuse(str(func), why)
+
+
+_NOWHERE = torch.device("meta")
+
+
+def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The result of a torch function of which at least one argument is a PathTensor."""
+    tensors = path_tensors(args)
+    if kwargs:
+        tensors += path_tensors(kwargs)
+    path = tensors[0].path
+    constants = [t for t in tensors if t.degree == 0]
+    if len(constants) == len(tensors):
+        return _compute(func, args, kwargs, constants)
+    rule = RULES.get(func)
+    if rule is None:
+        raise path.refuse(name_of(func), reason(name_of(func)))
+    if not torch.is_grad_enabled():
+        why = "runs where gradients are off (no_grad, or a custom autograd function)"
+        raise path.refuse(name_of(func), why)
+    if kwargs.get("out") is not None:
+        raise path.refuse(name_of(func), "writes into the tensor given as out=")
+    target = args[0] if func in IN_PLACE else None
+    if target is not None and not isinstance(target, PathTensor):
+        why = "writes a function of the input into a plain tensor; start from x.new_zeros(…)"
+        raise path.refuse(name_of(func), why)
+    if constants:
+        args, kwargs = _unwrapped(args), _unwrapped(kwargs)
+    result = rule(path, *args, **kwargs)
+    return target.become(result, name_of(func)) if target is not None else result
+
+
+def _compute(func: Function, args: Sequence[Any], kwargs: dict[str, Any], constants: list[PathTensor]) -> Any:
+    """Run the function on constants; what comes out is constant too."""
+    result = func(*_unwrapped(args), **_unwrapped(kwargs))
+
+    def wrap(value: Any) -> Any:
+        if type(value) in (list, tuple):
+            return type(value)(map(wrap, value))
+        if not isinstance(value, Tensor) or not value.is_floating_point():
+            return value
+        for known in constants:
+            if value is known.constant:
+                return known
+        wrapped = constant(value, constants[0].path)
+        memory = value.untyped_storage().data_ptr()
+        for known in constants:
+            if known.samples.untyped_storage().data_ptr() == memory:
+                wrapped.alias_of(known)
+        return wrapped
+
+    return wrap(result)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The same arguments with constants as plain tensors."""
+    if isinstance(value, PathTensor):
+        return value.constant if value.degree == 0 else value
+    if isinstance(value, dict):
+        return {key: _unwrapped(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_unwrapped, value))
+    return value
+
+
+def constant(value: Tensor, path: Path) -> PathTensor:
+    """A tensor that does not depend on the input."""
+    return PathTensor(value.unsqueeze(0), 0, lobatto(0), path)
 
 
 def path_tensors(value: Any) -> list[PathTensor]:
@@ -142,4 +229,18 @@ def path_tensors(value: Any) -> list[PathTensor]:
         value = value.values()
     elif not isinstance(value, list | tuple):
         return []
-    return [tensor for item in value for tensor in path_tensors(item)]
+    found: list[PathTensor] = []
+    for item in value:
+        if isinstance(item, PathTensor):
+            found.append(item)
+        elif isinstance(item, list | tuple | dict):
+            found += path_tensors(item)
+    return found
+
+
+def name_of(func: Function) -> str:
+    """The name that a user knows a torch function by."""
+    name = getattr(func, "__name__", str(func))
+    if name in ("__get__", "__set__"):
+        return "Tensor." + getattr(func.__self__, "__name__", "attribute")  # type: ignore[attr-defined]
+    return name

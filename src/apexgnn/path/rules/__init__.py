@@ -5,5 +5,4 @@ from apexgnn.path.rules import metadata as metadata
 from apexgnn.path.rules import products as products
 from apexgnn.path.rules import structure as structure
 from apexgnn.path.rules import sums as sums
-from apexgnn.path.rules.dispatch import apply as apply
 from apexgnn.path.rules.registry import rule as rule

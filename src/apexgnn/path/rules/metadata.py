@@ -8,17 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from apexgnn.path.rules.dispatch import constant
-from apexgnn.path.rules.registry import METADATA, functions
-from apexgnn.path.tensor import PathTensor
-
-
-def _shape(x: Tensor) -> torch.Size:
-    return x.samples.shape[1:] if isinstance(x, PathTensor) else x.shape
-
-
-def _size(x: PathTensor, dim: int | None = None) -> torch.Size | int:
-    return _shape(x) if dim is None else _shape(x)[dim]
+from apexgnn.path.rules.registry import functions
+from apexgnn.path.tensor import METADATA, PathTensor, constant
 
 
 def _of_samples(name: str) -> Callable[[PathTensor], Any]:
@@ -32,7 +23,7 @@ def _called_on_samples(name: str) -> Callable[..., Any]:
 def _shaped_as(name: str) -> Callable[..., Any]:
     """`a.expand_as(b)`, where b only gives its shape."""
     method = name.removesuffix("_as")
-    return lambda x, other: getattr(x, method)(_shape(other))
+    return lambda x, other: getattr(x, method)(other.shape)
 
 
 def _new(name: str) -> Callable[..., PathTensor]:
@@ -47,17 +38,13 @@ def _new(name: str) -> Callable[..., PathTensor]:
 
 
 def _enter() -> None:
-    getters = {"shape": _shape, "ndim": lambda x: x.samples.dim() - 1, "itemsize": _of_samples("itemsize")}
-    flags = "dtype device layout requires_grad is_cuda is_cpu is_mps is_xpu is_meta is_sparse is_sparse_csr"
+    flags = "itemsize layout requires_grad is_cuda is_cpu is_mps is_xpu is_meta is_sparse is_sparse_csr"
     flags += " is_quantized is_mkldnn is_nested"
-    getters |= {flag: _of_samples(flag) for flag in flags.split()}
-    for name, body in getters.items():
-        METADATA[getattr(Tensor, name).__get__] = body
+    for flag in flags.split():
+        METADATA[getattr(Tensor, flag).__get__] = _of_samples(flag)
 
-    methods: dict[str, Callable[..., Any]] = {"size": _size, "dim": lambda x: x.samples.dim() - 1}
-    methods["ndimension"] = methods["dim"]
-    methods["__len__"] = lambda x: _shape(x)[0]
-    methods |= dict.fromkeys(("numel", "nelement"), lambda x: _shape(x).numel())
+    methods: dict[str, Callable[..., Any]] = {"ndimension": PathTensor.dim, "__len__": lambda x: x.shape[0]}
+    methods |= dict.fromkeys(("numel", "nelement"), lambda x: x.shape.numel())
     methods |= {
         n: _called_on_samples(n) for n in ("is_floating_point", "is_complex", "element_size", "get_device")
     }

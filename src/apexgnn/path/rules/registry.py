@@ -14,11 +14,7 @@ import torch.nn.functional
 from torch import Tensor
 
 from apexgnn.path.resolution import Resolution
-from apexgnn.path.tensor import Function, Path, PathTensor, path_tensors
-
-RULES: dict[Function, Function] = {}
-METADATA: dict[Function, Function] = {}
-IN_PLACE: set[Function] = set()
+from apexgnn.path.tensor import IN_PLACE, RULES, Function, Path, PathTensor, path_tensors
 
 _PLACES = (torch, torch.Tensor, torch.nn.functional)
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from apexgnn.path.rules.registry import METADATA, degree_of, like, rule, samplewise
-from apexgnn.path.tensor import Path, PathTensor
+from apexgnn.path.rules.registry import degree_of, like, rule, samplewise
+from apexgnn.path.tensor import METADATA, Path, PathTensor
 
 
 def shifted(dim: int) -> int:

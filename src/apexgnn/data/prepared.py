@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
+from safetensors.numpy import save as save_bytes
 
 from apexgnn.data.packed import LEVELS, Arrays, PackedGraphs
 from apexgnn.errors import DataError
@@ -24,9 +25,7 @@ FORMAT = 1
 
 def save_arrays(graphs: PackedGraphs, folder: Path) -> None:
     """Write all but the features and `meta.json`."""
-    partial = folder / f"{ARRAYS}.partial"
-    save_file(graphs.arrays(), partial)
-    partial.replace(folder / ARRAYS)
+    write_atomically(folder / ARRAYS, save_bytes(graphs.arrays()))
     write_atomically(folder / STRINGS, json.dumps(graphs.strings, ensure_ascii=False))
 
 

@@ -10,8 +10,9 @@ subgraph S as one player, the nodes within `hops` of it being the others, in the
 the features of the absent are zero"; nodes further away stay. It is the mean marginal contribution over
 `shapley_samples` random orders; where all coalitions cost no more than that, over all of them, exactly.
 
-The answer at k nodes is the subgraph of the highest P with at most k nodes. With `max_nodes` given, its nodes
-score P; otherwise a node's score is the share of all sizes k at which it belongs to the answer.
+With `max_nodes` given the answer is the subgraph of the highest P with at most that many nodes; its nodes score P,
+all others 0. To rank all nodes by one search, a node's score is otherwise the share of sizes k = 1 … N at which it is
+in the best subgraph of k nodes (of the next smaller size that was met, or of the smallest).
 """
 
 from __future__ import annotations
@@ -115,14 +116,20 @@ class _Search:
 
     def node_scores(self) -> Tensor:
         """[N], from the best subgraphs of all sizes, or of the one asked for."""
-        scores = self.case.question.x.new_zeros(len(self.adjacent))
-        ranked = sorted(self.branches.values(), key=lambda branch: -branch.p)
-        smallest = min(len(branch.nodes) for branch in ranked)
-        wanted = self.options.max_nodes
-        sizes = range(1, len(self.adjacent) + 1) if wanted is None else [wanted]
-        for size in sizes:
-            best = next(branch for branch in ranked if len(branch.nodes) <= max(size, smallest))
-            scores[list(best.nodes)] += 1 / len(sizes) if wanted is None else best.p
+        total = len(self.adjacent)
+        scores = self.case.question.x.new_zeros(total)
+        best: dict[int, _Branch] = {}
+        for branch in self.branches.values():
+            size = len(branch.nodes)
+            best[size] = max(best.get(size, branch), branch, key=lambda b: b.p)
+        if self.options.max_nodes is not None:
+            limit = max(self.options.max_nodes, min(best))
+            answer = max((b for size, b in best.items() if size <= limit), key=lambda b: b.p)
+            scores[list(answer.nodes)] = answer.p
+            return scores
+        for size in range(1, total + 1):
+            met = max((s for s in best if s <= size), default=min(best))
+            scores[list(best[met].nodes)] += 1 / total
         return scores
 
     def _expand(self, branch: _Branch) -> list[_Branch]:

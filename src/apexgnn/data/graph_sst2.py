@@ -29,6 +29,7 @@ from apexgnn.data.sources import RawFile, cache_folder, cached, locate
 from apexgnn.errors import DataError
 
 NAME = "graph-sst2"
+DIG = "Graph-SST2/raw"
 FILES = (
     RawFile("sst2/raw/train_full.tsv", "48eac26399f8456935f81dd9e3a745c1430adb6c62e233ccfe22db4a0d15d1d1"),
     RawFile("sst2/raw/dev.tsv", "54a9c12c77e402fc14d6a66a506f24d999f596b0176eb777c972cccc2f9cc4b0"),
@@ -38,25 +39,33 @@ FILES = (
 
 def read(spec: Spec, root: Path | None) -> tuple[PackedGraphs, dict[str, Any]]:
     """The prepared graphs, or DIG's; features stay on the disk until asked for."""
-    places = [folder / NAME for folder in (root, cache_folder()) if folder is not None]
-    for folder in places:
+    for folder in _prepared(root):
         if (meta := read_meta(folder)) is not None:
             return open_folder(folder), {key: value for key, value in meta.items() if key != "format"}
-    if root is not None and (raw := root / "Graph-SST2" / "raw").is_dir():
+    if root is not None and (raw := root / DIG).is_dir():
         stamps = {p.name: (p.stat().st_size, p.stat().st_mtime_ns) for p in raw.iterdir()}
         graphs = cached(NAME, stamps, lambda: dig.read(raw, "Graph-SST2"))
-        return graphs, {"encoder": "bert-base-uncased (DIG's files)"}
+        return graphs, {"encoder": "bert-base-uncased, as published by DIG"}
     raise DataError(
         NAME,
-        got="neither prepared graphs nor DIG's files in " + " or ".join(map(str, places)),
+        got="neither prepared graphs nor DIG's files in " + " or ".join(map(str, _prepared(root))),
         expected="one of them",
         fix="run `apexgnn data prepare graph-sst2 --data FOLDER` with the sentences in FOLDER/sst2/raw, or put "
-        "DIG's files into FOLDER/Graph-SST2/raw",
+        f"DIG's files into FOLDER/{DIG}",
     )
 
 
+def at_hand(root: Path | None) -> bool:
+    """Whether `read` would find something."""
+    published = root is not None and (root / DIG).is_dir()
+    return published or any(read_meta(folder) is not None for folder in _prepared(root))
+
+
+def _prepared(root: Path | None) -> list[Path]:
+    return [folder / NAME for folder in (root, cache_folder()) if folder is not None]
+
+
 def prepare(
-    spec: Spec,
     root: Path | None,
     *,
     parser: str = text.PARSER,
@@ -68,7 +77,6 @@ def prepare(
     """Rebuild the graphs from the sentences; a run that was killed goes on where it was.
 
     Args:
-        spec: of this data set.
         root: the folder with `sst2/raw`.
         parser: a spaCy model.
         encoder: a transformer on the hub, or a folder that holds one.

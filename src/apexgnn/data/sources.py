@@ -103,6 +103,13 @@ def locate(file: RawFile, root: Path | None) -> Path | None:
     raise _missing(file, "no such file")
 
 
+def at_hand(file: RawFile, root: Path | None) -> bool:
+    """Whether a raw file lies here already; its checksum is not looked at."""
+    places = [folder / file.path for folder in (root, cache_folder()) if folder is not None]
+    packaged = file.packaged is not None and _in_package(file.packaged) is not None
+    return file.optional or packaged or any(path.is_file() for path in places)
+
+
 def verified(path: Path, sha256: str) -> Path:
     """`path`, if its checksum is the recorded one."""
     try:

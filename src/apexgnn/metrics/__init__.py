@@ -1,5 +1,7 @@
 """Yardsticks: what an explanation is worth, with every choice stated in the result."""
 
+from apexgnn.metrics.comparison import Row as Row
+from apexgnn.metrics.comparison import compare as compare
 from apexgnn.metrics.completeness import Completeness as Completeness
 from apexgnn.metrics.completeness import completeness as completeness
 from apexgnn.metrics.fidelity import Fidelity as Fidelity
@@ -21,8 +23,10 @@ __all__ = [
     "Interval",
     "Protocol",
     "RobustFidelity",
+    "Row",
     "Stability",
     "bootstrap",
+    "compare",
     "completeness",
     "fidelity",
     "ground_truth",

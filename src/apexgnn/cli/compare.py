@@ -1,0 +1,204 @@
+"""`apexgnn compare MODEL INPUT`: all explainers on one graph or on a data set, side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from torch_geometric.data import Data
+
+from apexgnn import data as datasets
+from apexgnn import peers
+from apexgnn.cli.certify import read_graph
+from apexgnn.errors import InputError
+from apexgnn.files import write_atomically
+from apexgnn.metrics import Protocol, Row, bootstrap, compare
+from apexgnn.neighbourhood import neighbourhood
+from apexgnn.nn import GIN, PolyGIN, load
+
+app = typer.Typer(rich_markup_mode=None)
+
+SLOW = ("subgraphx", "flowx_plus", "flowx_minus")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cases:
+    """What is explained, and on what PGExplainer learns first; `nodes` for a node task."""
+
+    graphs: list[Data]
+    nodes: list[int] | None
+    learn: list[Data]
+    learn_nodes: list[int] | None
+    what: str
+
+
+@app.command("compare")
+def command(
+    model: Annotated[Path, typer.Argument(help="Folder of a model saved by apexgnn.nn.save.")],
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="A data set's name, a graph as JSON, or a SMILES string.")
+    ],
+    *,
+    node: Annotated[
+        int | None, typer.Option(help="The node to explain in a JSON graph (node tasks).")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="Test graphs (or nodes) of a data set.")] = 20,
+    explainers: Annotated[
+        str, typer.Option(help='Names with commas, "all", or "quick": all but the slowest.')
+    ] = "quick",
+    masking: Annotated[str, typer.Option(help="permutation, baseline or edges.")] = "permutation",
+    seed: Annotated[int, typer.Option(help="Of everything random, and of the split.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write the table as JSON too.")] = None,
+) -> None:
+    """Compare explainers: fidelity (mean over sparsities 0.1 … 0.9), residual, seconds, evaluations."""
+    network = load(model)
+    names = _names(explainers)
+    cases = _cases(network, source, node=node, count=count, seed=seed)
+    labelled = all(graph.y is not None for graph in cases.graphs)
+    protocol = Protocol(masking=masking, seed=seed, correct_only=labelled)
+    console, status = Console(), Console(stderr=True)
+    learned = {
+        name: peers.get(name).fit(network, cases.learn, index=cases.learn_nodes, seed=seed) for name in names
+    }
+    with status.status("explaining") as spinner:
+        rows = compare(
+            network,
+            cases.graphs,
+            explainers=learned,
+            index=cases.nodes,
+            protocol=protocol,
+            seed=seed,
+            progress=lambda name: spinner.update(f"explaining: {name}"),
+        )
+    console.print(_table(rows, f"{type(network).__name__} on {cases.what}"))
+    for note in _notes(rows, labelled=labelled, learned="pgexplainer" in names, cases=cases):
+        console.print(note, soft_wrap=True)
+    if out is not None:
+        write_atomically(out, json.dumps(_record(rows, cases, protocol), indent=2, ensure_ascii=False) + "\n")
+
+
+def _names(chosen: str) -> list[str]:
+    if chosen in ("all", "quick"):
+        return [name for name in peers.names() if chosen == "all" or name not in SLOW]
+    return [name.strip() for name in chosen.split(",") if name.strip()]
+
+
+def _cases(network: PolyGIN | GIN, source: str, *, node: int | None, count: int, seed: int) -> Cases:
+    """Find out what INPUT is."""
+    if source in datasets.names():
+        return _from_dataset(network, source, count=count, seed=seed)
+    if source.endswith(".json") or (os.sep in source and Path(source).is_file()):
+        graph = read_graph(Path(source), network)
+        if (node is None) != (network.task == "graph"):
+            expected = (
+                "a node to explain" if network.task == "node" else "no node: the model classifies graphs"
+            )
+            raise InputError("--node", got=str(node), expected=expected)
+        nodes = None if node is None else [node]
+        return Cases([graph], nodes, [graph], nodes, source)
+    featurizers = {9: "moleculenet", 14: "mutagenicity"}
+    width = network.config["in_channels"]
+    if width not in featurizers or network.task != "graph":
+        raise InputError(
+            "INPUT", got=repr(source), expected="a data set, a JSON file, or SMILES for a molecule model"
+        )
+    graph = datasets.molecule_graph(source, featurizers[width])
+    graph.x = graph.x.to(next(network.parameters()).dtype)
+    return Cases([graph], None, [graph], None, source)
+
+
+def _from_dataset(network: PolyGIN | GIN, name: str, *, count: int, seed: int) -> Cases:
+    """Test graphs of a data set to explain and training graphs to learn on; nodes on their neighbourhoods."""
+    dataset = datasets.load(name)
+    if dataset.task != network.task:
+        raise InputError("INPUT", got=f"{name}, a {dataset.task} task", expected=f"a {network.task} task")
+    split, dtype = dataset.split(seed=seed), next(network.parameters()).dtype
+    test, train = split.test[:count].tolist(), split.train[:count].tolist()
+    what = f"the first {len(test)} of {len(split.test)} test {dataset.task}s of {name}"
+    if dataset.task == "graph":
+        graphs, learn = ([_cast(dataset[i], dtype) for i in part] for part in (test, train))
+        return Cases(graphs, None, learn, None, what)
+    whole = _cast(dataset[0], dtype)
+    graphs, nodes = _neighbourhoods(network, whole, test)
+    learn, learn_nodes = _neighbourhoods(network, whole, train)
+    return Cases(graphs, nodes, learn, learn_nodes, what)
+
+
+def _cast(graph: Data, dtype: object) -> Data:
+    graph.x = graph.x.to(dtype)
+    return graph
+
+
+def _neighbourhoods(
+    network: PolyGIN | GIN, whole: Data, nodes: Sequence[int]
+) -> tuple[list[Data], list[int]]:
+    """All that each node's logits depend on; our own models see no further."""
+    graphs, index = [], []
+    for node in nodes:
+        part = neighbourhood(whole.edge_index, node, hops=len(network.convs), num_nodes=len(whole.x))
+        graphs.append(Data(x=whole.x[part.nodes], edge_index=part.edge_index, y=whole.y[part.nodes]))
+        index.append(part.index)
+    return graphs, index
+
+
+def _table(rows: Sequence[Row], title: str) -> Table:
+    drawn = Table(title=title, title_justify="left")
+    drawn.add_column("explainer")
+    for column in ("Fidelity⁺ ↑", "Fidelity⁻ ↓", "residual", "seconds", "NFE"):
+        drawn.add_column(column, justify="right")
+    for row in rows:
+        if row.fidelity is None or row.residual is None:
+            drawn.add_row(row.name, "refused", "", "", "", "", style="dim")
+            continue
+        plus, minus = (bootstrap(values.mean(1)) for values in (row.fidelity.plus, row.fidelity.minus))
+        both = [str(i) if i.graphs > 1 else f"{float(i.mean):.4f}" for i in (plus, minus)]
+        residual = f"{float(row.residual.max()):.1e}"
+        drawn.add_row(row.name, *both, residual, f"{row.seconds:.4f}", f"{row.evaluations:.0f}")
+    return drawn
+
+
+def _notes(rows: Sequence[Row], *, labelled: bool, learned: bool, cases: Cases) -> list[str]:
+    """What the reader must know."""
+    measured = next((row.fidelity for row in rows if row.fidelity is not None), None)
+    notes = [f"{row.name} refused: {row.refusal}" for row in rows if row.refusal]
+    if measured is not None:
+        used = len(measured.graphs)
+        which = "classified correctly" if labelled else "without labels, whether right or wrong"
+        notes.insert(0, f"{used} of {len(cases.graphs)} used ({which}); mean [95 % interval over them].")
+        notes[1:1] = measured.notes
+    notes.insert(1, "residual: largest |Σφ − (f(X) − f(0))|; only the path methods promise that it is small.")
+    if learned and cases.learn[0] is cases.graphs[0]:
+        notes.append("pgexplainer has learned from the explained graph itself.")
+    return notes
+
+
+def _record(rows: Sequence[Row], cases: Cases, protocol: Protocol) -> dict[str, object]:
+    """The table for a machine, with every choice."""
+    choices = {key: getattr(protocol, key) for key in protocol.__dataclass_fields__}
+    return {
+        "input": cases.what,
+        "protocol": {
+            key: value if isinstance(value, int | str | tuple) else float(value)
+            for key, value in choices.items()
+        },
+        "rows": [
+            {
+                "explainer": row.name,
+                "refusal": row.refusal,
+                "fidelity_plus": None if row.fidelity is None else row.fidelity.mean_plus.tolist(),
+                "fidelity_minus": None if row.fidelity is None else row.fidelity.mean_minus.tolist(),
+                "graphs": None if row.fidelity is None else row.fidelity.graphs.tolist(),
+                "residual": None if row.residual is None else row.residual.tolist(),
+                "seconds": row.seconds,
+                "evaluations": row.evaluations,
+            }
+            for row in rows
+        ],
+    }

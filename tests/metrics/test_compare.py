@@ -1,0 +1,117 @@
+"""The comparison of explainers, and the command that prints it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch_geometric.data import Data
+from typer.testing import CliRunner
+
+from apexgnn import InputError, peers
+from apexgnn.cli.compare import app
+from apexgnn.metrics import Protocol, compare, fidelity
+from apexgnn.nn import GIN, PolyGIN, save
+from apexgnn.testing import random_graph
+
+GRAPH = {
+    "x": [[1.0, 0.0, 0.5], [0.0, 2.0, 1.0], [1.0, 1.0, 0.0], [0.5, 0.0, 3.0]],
+    "edge_index": [[0, 1, 2], [1, 2, 3]],
+}
+
+
+def graphs():
+    generator = torch.Generator().manual_seed(0)
+    return [random_graph(nodes, features=3, generator=generator) for nodes in (5, 6, 7)]
+
+
+def test_rows_are_what_each_explainer_did():
+    torch.manual_seed(0)
+    model = GIN(3, 2, hidden_channels=6)
+    protocol = Protocol(correct_only=False)
+    explainers = {name: peers.get(name) for name in ("apex", "random", "ig")}
+    apex, dice, ig = compare(model, graphs(), explainers=explainers, protocol=protocol, seed=4)
+    assert apex.fidelity is None
+    assert apex.refusal.startswith("NotPolynomialError")
+    alone = [explainers["random"].explain(model, graph, seed=4 + i) for i, graph in enumerate(graphs())]
+    expected = fidelity(model, graphs(), scores=alone, protocol=protocol)
+    assert torch.equal(dice.fidelity.plus, expected.plus)
+    assert ig.evaluations == 50
+    assert ig.residual.shape == (3,)
+    assert ig.seconds > 0
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_command_on_a_json_graph(tmp_path):
+    torch.manual_seed(0)
+    save(PolyGIN(3, 2, hidden_channels=6), tmp_path / "model")
+    (tmp_path / "graph.json").write_text(json.dumps(GRAPH))
+    out = tmp_path / "table.json"
+    result = run(
+        tmp_path / "model", tmp_path / "graph.json", "--explainers", "apex,pgexplainer", "--out", out
+    )
+    assert result.exit_code == 0, result.output
+    assert "PolyGIN on" in result.stdout
+    assert "learned from the explained graph itself" in result.stdout
+    record = json.loads(out.read_text())
+    assert [row["explainer"] for row in record["rows"]] == ["apex", "pgexplainer"]
+    assert record["rows"][0]["residual"][0] < 1e-5
+    assert record["protocol"]["masking"] == "permutation"
+    assert len(record["rows"][0]["fidelity_plus"]) == 9
+
+
+def test_command_on_nodes_of_a_data_set(tmp_path):
+    torch.manual_seed(0)
+    save(PolyGIN(10, 4, hidden_channels=4, num_layers=2, task="node"), tmp_path / "model")
+    result = run(
+        tmp_path / "model",
+        "ba-shapes",
+        "--explainers",
+        "apex,occlusion",
+        "--count",
+        "40",
+        "--masking",
+        "baseline",
+    )
+    assert result.exit_code == 0, result.output
+    assert "40 of 70 test nodes" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "task, arguments, words",
+    [
+        ("graph", ["ba-shapes"], "a node task"),
+        ("graph", ["CCO"], "SMILES for a molecule model"),
+        ("graph", ["GRAPH", "--node", "1"], "no node"),
+        ("node", ["GRAPH"], "a node to explain"),
+        ("graph", ["GRAPH", "--explainers", "magic"], "'magic'"),
+    ],
+)
+def test_command_refuses(tmp_path, task, arguments, words):
+    save(GIN(3, 2, hidden_channels=4, task=task), tmp_path / "model")
+    (tmp_path / "graph.json").write_text(json.dumps(GRAPH))
+    result = run(tmp_path / "model", *(tmp_path / "graph.json" if a == "GRAPH" else a for a in arguments))
+    assert isinstance(result.exception, InputError)
+    assert words in str(result.exception)
+
+
+def test_command_on_smiles(tmp_path):
+    pytest.importorskip("rdkit")
+    torch.manual_seed(0)
+    save(GIN(14, 2, hidden_channels=6), tmp_path / "model")
+    result = run(tmp_path / "model", "CCO", "--explainers", "apex,gradcam")
+    assert result.exit_code == 0, result.output
+    assert "apex refused: NotPolynomialError" in result.stdout.replace("\n", " ")
+
+
+def test_a_graph_with_one_node():
+    data = Data(x=torch.ones(1, 3), edge_index=torch.empty(2, 0, dtype=torch.long))
+    explainers = {name: peers.get(name) for name in ("occlusion", "gnnexplainer", "flowx")}
+    rows = compare(
+        GIN(3, 2, hidden_channels=4), [data], explainers=explainers, protocol=Protocol(correct_only=False)
+    )
+    assert not any(row.refusal for row in rows)

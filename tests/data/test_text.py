@@ -1,5 +1,6 @@
 """Sentences to graphs: alignment, edges, and a job that survives a kill. Parser and encoder are stand-ins."""
 
+import hashlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apexgnn.data import load, text
+from apexgnn.data import graph_sst2, load, text
 from apexgnn.data.encoder import pool
 from apexgnn.data.prepared import open_folder, write_meta
 from apexgnn.errors import DataError, MissingDependencyError
@@ -187,6 +188,27 @@ def test_prepared_graphs_load_from_the_named_folder(tmp_path):
     assert dataset.num_features == 3
     assert dataset.provenance.made["encoder"] == "toy"
     assert isinstance(dataset.graphs.x, np.memmap)
+
+
+def test_prepare_leaves_a_folder_that_loads(tmp_path, monkeypatch):
+    labels = np.arange(len(SENTENCES)) % 2
+    monkeypatch.setattr(
+        graph_sst2, "read_sentences", lambda root: (SENTENCES, labels, labels.astype(np.int8))
+    )
+    monkeypatch.setattr(graph_sst2, "Encoder", lambda name, precision: ToyEncoder())
+    monkeypatch.setattr(text, "load_parser", lambda name: ToyParser())
+    folder = graph_sst2.prepare(None, out=tmp_path)
+    assert folder == tmp_path / "graph-sst2"
+    assert sorted(os.listdir(folder)) == ["graphs.safetensors", "meta.json", "strings.json", "x.npy"]
+    assert os.listdir(tmp_path) == ["graph-sst2"]
+    dataset = load("graph-sst2", root=tmp_path)
+    assert dataset.y.tolist() == labels.tolist()
+    assert len(dataset.split().train) == len(dataset.split().val) == 20
+    digest = hashlib.sha256((folder / "x.npy").read_bytes()).hexdigest()
+    assert dataset.provenance.made["features_sha256"] == digest
+    before = (folder / "meta.json").stat().st_mtime_ns
+    assert graph_sst2.prepare(None, out=tmp_path) == folder
+    assert (folder / "meta.json").stat().st_mtime_ns == before
 
 
 def test_neither_prepared_nor_published(tmp_path):

@@ -14,6 +14,7 @@ Two ways to have it:
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from apexgnn.data import dig, text
 from apexgnn.data.dataset import Spec
 from apexgnn.data.encoder import ENCODER, Encoder
 from apexgnn.data.packed import PackedGraphs
-from apexgnn.data.prepared import open_folder, read_meta, write_meta
+from apexgnn.data.prepared import FEATURES, open_folder, read_meta, write_meta
 from apexgnn.data.sources import RawFile, cache_folder, cached, locate
 from apexgnn.errors import DataError
 
@@ -97,8 +98,12 @@ def prepare(
         graph={"y": y, "split": split},
         progress=progress,
     )
+    with (working / FEATURES).open("rb") as features:
+        made["features_sha256"] = hashlib.file_digest(features, "sha256").hexdigest()
     write_meta(working, made)
     working.rename(folder)
+    for leftover in (text.JOB, text.MARK):
+        (folder / leftover).unlink()
     return folder
 
 

@@ -27,9 +27,7 @@ ATOMIC_NUMBERS = (6, 8, 17, 1, 7, 9, 35, 16, 15, 53, 11, 19, 3, 20)
 
 def _file(part: str, sha256: str, *, optional: bool = False) -> RawFile:
     name = f"Mutagenicity_{part}.txt"
-    return RawFile(
-        f"Mutagenicity/raw/{name}", sha256, url=_ZIP, member=f"Mutagenicity/{name}", optional=optional
-    )
+    return RawFile(f"Mutagenicity/raw/{name}", sha256, url=_ZIP, member=name, optional=optional)
 
 
 FILES = {

@@ -2,7 +2,7 @@
 
 1. the folder that the user names: `root=`, else the environment variable APEXGNN_DATA;
 2. an installed package that carries the file (found without being imported);
-3. the official download, kept in the cache.
+3. the official download, kept in the cache (never tried where APEXGNN_OFFLINE is set).
 
 A file counts only if its SHA-256 is the recorded one. The folder is never written to. The cache is
 APEXGNN_CACHE, else `~/.cache/apexgnn`; it also keeps the graphs that were made of the raw files.
@@ -52,7 +52,7 @@ class RawFile:
         path: below the root, as PyTorch Geometric lays it out.
         sha256: its checksum.
         url: the official download; empty where there is none.
-        member: the file's name inside the download, where that is a zip archive.
+        member: the file's name inside the download, in whatever folder, where that is a zip archive.
         packaged: an installed package that carries the same data.
         optional: the data set can be read without it.
     """
@@ -155,7 +155,8 @@ def _download(file: RawFile, target: Path) -> Path:
             content = response.read(LARGEST_DOWNLOAD)
         if file.member:
             with zipfile.ZipFile(BytesIO(content)) as archive:
-                content = archive.read(file.member)
+                inside = {name.rpartition("/")[2]: name for name in archive.namelist()}
+                content = archive.read(inside[file.member])
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise _missing(file, f"no local copy, and the download failed ({error})") from error
     if (got := _sha256(content)) != file.sha256:

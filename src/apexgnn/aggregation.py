@@ -28,9 +28,9 @@ from apexgnn.errors import GraphError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bags:
-    """Sums of rows: out[i] = Σ_k w_k · h[index[k]] over start[i] ≤ k < start[i + 1].
+    """Sums of rows: out[i] = Σ_k w_k · h[index[k]] over start[i] ≤ k < start[i + 1]; the last bag takes the rest.
 
-    >>> Bags(torch.tensor([0, 1, 1]), torch.tensor([0, 2, 3])).sum(torch.tensor([[1.0], [10.0]])).tolist()
+    >>> Bags(torch.tensor([0, 1, 1]), torch.tensor([0, 2])).sum(torch.tensor([[1.0], [10.0]])).tolist()
     [[11.0], [10.0]]
     """
 
@@ -39,27 +39,22 @@ class Bags:
     weight: Tensor | None = None
 
     def sum(self, h: Tensor) -> Tensor:
-        """Rows [·, C] to rows [len(start) − 1, C]."""
-        return embedding_bag(
-            self.index, h, self.start, mode="sum", per_sample_weights=self.weight, include_last_offset=True
-        )
+        """Rows [·, C] to rows [len(start), C]."""
+        return embedding_bag(self.index, h, self.start, mode="sum", per_sample_weights=self.weight)
 
     def repeated(self, count: int, rows: int) -> Bags:
         """The same sums in `count` blocks of `rows` rows each, one block below the other.
 
         >>> bags = Bags(torch.tensor([0, 1]), torch.tensor([0, 2])).repeated(2, 2)
         >>> bags.index.tolist(), bags.start.tolist()
-        ([0, 1, 2, 3], [0, 2, 4])
+        ([0, 1, 2, 3], [0, 2, 2, 4])
         """
         if count == 1:
             return self
         block = torch.arange(count).unsqueeze(1)
-        start = (self.start[:-1] + self.index.numel() * block).flatten()
-        return Bags(
-            (self.index + rows * block).flatten(),
-            torch.cat([start, start.new_tensor([count * self.index.numel()])]),
-            None if self.weight is None else self.weight.repeat(count),
-        )
+        index, start = self.index + rows * block, self.start + self.index.numel() * block
+        weight = None if self.weight is None else self.weight.repeat(count)
+        return Bags(index.view(-1), start.view(-1), weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +97,7 @@ def _sorted_by(owner: Tensor, other: Tensor, rows: int) -> tuple[Tensor, Tensor,
     count = torch.bincount(owner, minlength=rows)
     if count.numel() > rows:
         raise GraphError("edge_index", got=f"node {count.numel() - 1}", expected=f"nodes 0 … {rows - 1}")
-    start = torch.zeros(rows + 1, dtype=owner.dtype, device=owner.device)
-    start[1:] = count.cumsum(0)
-    return other[order], start, order
+    return other[order], count.cumsum(0) - count, order
 
 
 class _Sum(torch.autograd.Function):

@@ -24,11 +24,12 @@ would not average out.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from apexgnn.nn.layers import PolyActivation
 from apexgnn.nn.models import PolyGIN
@@ -41,21 +42,17 @@ class Stage:
     """What leads from u_{k−1} to z_k, and σ_k. Rows stand for channels in, columns for channels out.
 
     Attributes:
-        matrix, matrix_back: M and Mᵀ; for the first stage W₁ᵀ and W₁.
+        matrix: M; for the first stage W₁ᵀ.
         bias: [2, H], the rows b and d.
-        two_theta: 2θ, one or one per channel.
         constant: A, the rows of the thin constant coefficient.
-        linear, linear_back: B and Bᵀ, the rows of the thin linear coefficient.
+        linear: B, the rows of the thin linear coefficient.
         thin: how many of the lowest coefficients are thin when the path starts at zero: 0, 1 or 2.
     """
 
     matrix: Tensor
-    matrix_back: Tensor
     bias: Tensor
-    two_theta: Tensor
     constant: Tensor
     linear: Tensor
-    linear_back: Tensor
     thin: int
 
     def to(self, dtype: torch.dtype) -> Stage:
@@ -83,36 +80,45 @@ class Folded:
 
 
 class _Block(NamedTuple):
-    """One quadratic block as h = W₂ σ(W₁ a + b₁) + b₂."""
+    """One quadratic block as h = W₂ σ(W₁ a + b₁) + b₂ with σ(w) = w + w²/2."""
 
     w1: Tensor
     b1: Tensor
-    theta: Tensor
     w2: Tensor
     b2: Tensor
 
 
-def _double(tensor: Tensor) -> Tensor:
-    return tensor.detach().double()
+def _block(first: tuple[Tensor, Tensor], theta: Tensor, second: tuple[Tensor, Tensor], tiny: float) -> _Block:
+    """Measure z in units of 1/(2θ); a θ too small to be felt stands in for θ = 0."""
+    unit = 2 * torch.where(theta.abs() < tiny, torch.full_like(theta, tiny), theta)
+    w1, b1 = first
+    w2, b2 = second
+    return _Block(w1 * unit.view(-1, 1), b1 * unit, w2 / unit, b2)
 
 
 def _blocks(model: PolyGIN) -> list[_Block]:
+    tiny = torch.finfo(model.head[3].weight.dtype).eps ** 2
     blocks = []
     for conv in model.convs:
-        scale = _double(conv.norm.scale)
-        w1, b1 = scale[:, None] * _double(conv.lin1.weight), scale * _double(conv.lin1.bias)
-        if conv.norm.bias is not None:
-            b1 = b1 + _double(conv.norm.bias)
-        w2, b2 = _double(conv.lin2.weight), _double(conv.lin2.bias)
-        blocks.append(_Block(w1, b1, _double(conv.act.theta), w2, b2))
-    head = [_double(t) for t in (model.head[0].weight, model.head[0].bias, model.head[1].theta)]
-    return [*blocks, _Block(*head, _double(model.head[3].weight), _double(model.head[3].bias))]
+        scale, shift = _double(conv.norm.scale), _double(conv.norm.bias)
+        w1, b1 = _double(conv.lin1.weight) * scale[:, None], _double(conv.lin1.bias) * scale + shift
+        blocks.append(_block((w1, b1), _double(conv.act.theta), _affine(conv.lin2), tiny))
+    first, act, _, last = model.head
+    return [*blocks, _block(_affine(first), _double(act.theta), _affine(last), tiny)]
 
 
-def _constant_rows(a: Tensor, theta: Tensor) -> Tensor:
+def _affine(layer: nn.Linear) -> tuple[Tensor, Tensor]:
+    return _double(layer.weight), _double(layer.bias)
+
+
+def _double(tensor: Tensor | None) -> Tensor:
+    return torch.zeros((), dtype=torch.float64) if tensor is None else tensor.detach().double()
+
+
+def _constant_rows(a: Tensor) -> Tensor:
     """Rows of σ(PA) in the products P_i P_j, i ≤ j; P_0 = 1 makes the linear part of σ one of them."""
     i, j = torch.triu_indices(len(a), len(a))
-    rows = theta * a[i] * a[j] * (2.0 - (i == j).double())[:, None]
+    rows = a[i] * a[j] / (1.0 + (i == j).double())[:, None]
     rows[: len(a)] += a
     return rows
 
@@ -122,33 +128,30 @@ def fold(model: PolyGIN) -> Folded:
 
     >>> folded = fold(PolyGIN(14, 2))
     >>> [tuple(stage.matrix.shape) for stage in folded.stages], [stage.thin for stage in folded.stages]
-    ([(14, 300), (300, 300), (300, 300), (300, 300)], [2, 2, 2, 2])
+    ([(14, 300), (300, 300), (300, 300), (300, 300)], [2, 2, 2, 0])
     """
-    dtype, blocks = model.head[3].weight.dtype, _blocks(model)
-    stages: list[Stage] = []
-    constant, linear = blocks[0].b1[None], blocks[0].w1.t()
-    for k, block in enumerate(blocks):
-        if k == 0:
-            matrix, d, thin = block.w1.t(), torch.zeros_like(block.b1), 2
-        else:
-            before = blocks[k - 1]
-            matrix, d = (block.w1 @ before.w2).t(), block.w1 @ before.b2
-            derivative = 2 * before.theta * constant
+    blocks = _blocks(model)
+    first, head = blocks[0], blocks[-1]
+    constant, linear, thin = first.b1[None], first.w1.t(), 2
+    stages = [Stage(linear, torch.stack([first.b1, 0 * first.b1]), constant, linear, thin)]
+    for before, block in pairwise(blocks):
+        matrix, inflow = (block.w1 @ before.w2).t(), block.w1 @ before.b2
+        thin = 0 if block is head else min(thin, _worth_it(len(constant), len(linear), width=len(block.b1)))
+        if thin >= 1:
+            derivative = constant.clone()
             derivative[0] += 1
-            columns, features = len(constant), len(linear)
-            thin = min(thin, _worth_it(columns, features, width=matrix.size(1)))
-            if thin >= 1:
-                rows = _constant_rows(constant, before.theta) @ matrix
-                rows[0] += d
-                constant = torch.cat([block.b1[None], rows])
-            if thin == 2:
-                linear = (derivative[:, None] * linear).flatten(0, 1) @ matrix
-        bias, two_theta = torch.stack([block.b1, d]), 2 * block.theta
-        stage = Stage(matrix, matrix.t(), bias, two_theta, constant, linear, linear.t(), thin)
-        stages.append(stage.to(dtype))
-    last = blocks[-1]
+            rows = _constant_rows(constant) @ matrix
+            rows[0] += inflow
+            constant = torch.cat([block.b1[None], rows])
+        if thin == 2:
+            linear = (derivative[:, None] * linear).flatten(0, 1) @ matrix
+        stages.append(Stage(matrix, torch.stack([block.b1, inflow]), constant, linear, thin))
+    dtype = model.head[3].weight.dtype
     return Folded(
-        tuple(stages), last.w2.to(dtype), last.b2.to(dtype), tuple(float(conv.eps) for conv in model.convs)
+        tuple(stage.to(dtype) for stage in stages),
+        head.w2.to(dtype),
+        head.b2.to(dtype),
+        tuple(float(conv.eps) for conv in model.convs),
     )
 
 
@@ -196,7 +199,7 @@ def _tensors(model: PolyGIN) -> list[Tensor]:
     for layer in model.head:
         if isinstance(layer, PolyActivation):
             found.append(layer.theta)
-        elif isinstance(layer, torch.nn.Linear):
+        elif isinstance(layer, nn.Linear):
             found += [layer.weight, layer.bias]
     return found
 

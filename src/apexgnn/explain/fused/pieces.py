@@ -17,67 +17,64 @@ from torch import Tensor
 from apexgnn.aggregation import Adjacency, Bags
 from apexgnn.errors import MemoryBudgetError
 from apexgnn.explain.fused.fold import Folded
-from apexgnn.explain.fused.kernel import Operator
+from apexgnn.explain.fused.operators import Neighbours, Operator, Readout
+from apexgnn.explain.fused.workspace import Workspace
 
 ROWS_IN_CACHE = 480
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wiring:
-    """The sums (1 + ε)h_v + Σ w h_u of every layer over the whole batch, and the readout.
+    """The sums of every layer over the whole batch, and what the readout needs.
 
     Attributes:
         layers: one operator per layer; layers with the same ε share theirs.
         ptr: [G + 1], where the rows of each graph begin.
-        share: [N], what a node counts in the readout.
+        mean: whether the readout is the mean, not the sum.
     """
 
-    layers: tuple[Operator, ...]
+    layers: tuple[Neighbours, ...]
     ptr: Tensor
-    share: Tensor | None
+    mean: bool
+    dtype: torch.dtype
 
-    @classmethod
-    def build(
-        cls,
-        edge_index: Tensor,
-        ptr: Tensor,
-        *,
-        edge_weight: Tensor | None,
-        eps: Sequence[float],
-        mean: bool,
-        dtype: torch.dtype,
-    ) -> Wiring:
-        """Sort the edges, with one loop per node for the node's own share, once for all layers."""
-        sizes = ptr.diff()
-        nodes = int(ptr[-1])
-        loops = torch.arange(nodes).expand(2, -1)
-        adjacency = Adjacency(torch.cat([edge_index, loops], dim=1), nodes)
-        operators: dict[float, Operator] = {}
-        for value in set(eps):
-            weight = None
-            if edge_weight is not None or value != 0:
-                edges = torch.ones(edge_index.size(1), dtype=dtype) if edge_weight is None else edge_weight
-                weight = torch.cat([edges, torch.full((nodes,), 1 + value, dtype=dtype)])
-            operators[value] = Operator(adjacency.bags(weight), adjacency.bags(weight, reverse=True))
-        share = (1 / sizes.to(dtype)).repeat_interleave(sizes) if mean else None
-        return cls(tuple(operators[value] for value in eps), ptr, share)
-
-    def piece(self, first: int, last: int) -> tuple[Operator, ...]:
+    def piece(self, first: int, last: int, space: Workspace) -> tuple[Operator, ...]:
         """S₁ … S_L for graphs `first` … `last` − 1, in rows counted from the first of them."""
-        ptr = self.ptr[first : last + 1] - self.ptr[first]
+        nodes = int(self.ptr[-1])
         low, high = self.ptr[[first, last]].tolist()
-        cut = {id(op): Operator(_cut(op.along, low, high), _cut(op.against, low, high)) for op in self.layers}
-        share = None if self.share is None else self.share[low:high]
-        rows = torch.arange(high - low)
-        owner = torch.repeat_interleave(ptr.diff())
-        readout = Operator(Bags(rows, ptr, share), Bags(owner, torch.arange(high - low + 1), share))
-        return (*(cut[id(op)] for op in self.layers), readout)
+        layers = self.layers
+        if high - low < nodes:
+            cut = {
+                id(s): Neighbours(*(_cut(bags, low, high) for bags in (s.along, s.against))) for s in layers
+            }
+            layers = tuple(cut[id(s)] for s in layers)
+        ptr = self.ptr[first : last + 1]
+        sizes = ptr.diff()
+        share = sizes.to(self.dtype).reciprocal_().unsqueeze(1) if self.mean else None
+        return (*layers, Readout(ptr[:-1] - low, torch.repeat_interleave(sizes), share, space))
+
+
+def sorted_once(
+    edge_index: Tensor, nodes: int, *, edge_weight: Tensor | None, eps: Sequence[float], dtype: torch.dtype
+) -> tuple[Neighbours, ...]:
+    """The sum of every layer: the edges, with a loop for the node's own share, sorted once for all."""
+    loops = torch.arange(nodes).expand(2, -1)
+    adjacency = Adjacency(torch.cat([edge_index, loops], dim=1), nodes)
+    sums: dict[float, Neighbours] = {}
+    for value in set(eps):
+        weight = None
+        if edge_weight is not None or value != 0:
+            edges = torch.ones(edge_index.size(1), dtype=dtype) if edge_weight is None else edge_weight
+            weight = torch.cat([edges, torch.full((nodes,), 1 + value, dtype=dtype)])
+        sums[value] = Neighbours(adjacency.bags(weight), adjacency.bags(weight, reverse=True))
+    return tuple(sums[value] for value in eps)
 
 
 def _cut(bags: Bags, low: int, high: int) -> Bags:
     """The bags of rows low … high − 1, which hold those rows only."""
-    start = bags.start[low : high + 1]
-    first, last = start[[0, -1]].tolist()
+    start = bags.start[low:high]
+    first = int(start[0])
+    last = int(bags.start[high]) if high < len(bags.start) else len(bags.index)
     weight = None if bags.weight is None else bags.weight[first:last]
     return Bags(bags.index[first:last] - low, start - first, weight)
 

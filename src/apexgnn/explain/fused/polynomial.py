@@ -1,12 +1,12 @@
-"""Polynomials in t held as planes: p(t) = Σ_c p[c] t^c with p[c] a matrix of rows × channels.
+"""Polynomials in t held as planes: p(t) = Σ_c p[c] t^c, each p[c] a matrix of rows × channels.
 
-σ(z) = z + θz² and its derivative y = 1 + 2θz:
+The activation σ(w) = w + w²/2, its derivative y = 1 + w, and the adjoint of multiplying by y:
 
-    u = σ(z):      u[c] = ½ Σ_{i+j=c} z[i] y[j]  (+ ½ z[c])                      degree 2n from degree n
-    adjoint:       ∂/∂z[j] = Σ_c ḡ[j + c] y[c]                                     the transpose of multiplying by y
+    u = σ(w):     u[c] = Σ_{i<j, i+j=c} y[i] y[j] + ½ y[c/2]²  (c > 0),     u[0] = w[0] + ½ w[0]²
+    adjoint:      ∂/∂w[j] = Σ_c g[j + c] y[c]
 
-Only the planes that are wanted are formed: u from coefficient `lowest` on, and of the adjoint the n that a
-perturbation of the input reaches (it perturbs coefficient 0 of the input, hence 0 … n − 1 of z).
+Only the planes that are wanted are formed: of u those from `lowest` on, and of the adjoint as many as w has
+degrees, since a perturbation of coefficient 0 of the input does not reach the highest coefficient of w.
 """
 
 from __future__ import annotations
@@ -15,41 +15,34 @@ import torch
 from torch import Tensor
 
 
-def derivative(z: Tensor, two_theta: Tensor, *, out: Tensor) -> Tensor:
-    """y = 1 + 2θz."""
-    torch.mul(z, two_theta, out=out)
-    out[0] += 1
-    return out
+def activate(w: Tensor, *, lowest: int, out: Tensor) -> Tensor:
+    """Coefficients `lowest` … 2n of u = σ(w); w itself becomes y = σ′(w) = 1 + w.
 
-
-def activation(z: Tensor, y: Tensor, *, lowest: int, out: Tensor) -> Tensor:
-    """Coefficients `lowest` … 2n of z + θz², where y = 1 + 2θz.
-
-    >>> z = torch.tensor([[[1.0]], [[2.0]]])                       # 1 + 2t, θ = ½: u = 3/2 + 4t + 2t²
-    >>> activation(z, torch.tensor([[[2.0]], [[2.0]]]), lowest=0, out=torch.empty(3, 1, 1)).flatten().tolist()
-    [1.5, 4.0, 2.0]
+    >>> w = torch.tensor([[[1.0]], [[2.0]]])  # 1 + 2t: u = 3/2 + 4t + 2t², y = 2 + 2t
+    >>> activate(w, lowest=0, out=torch.empty(3, 1, 1)).flatten().tolist(), w.flatten().tolist()
+    ([1.5, 4.0, 2.0], [2.0, 2.0])
     """
-    n = len(z) - 1
+    n = len(w) - 1
+    if lowest == 0:
+        torch.addcmul(w[0], w[0], w[0], value=0.5, out=out[0])
+    w[0] += 1
     first = max(lowest, 1)
     if first <= n:
-        torch.mul(z[first:], y[0], out=out[first - lowest : n + 1 - lowest])
-    if lowest == 0:
-        torch.addcmul(z[0], z[0], y[0], out=out[0])
-        out[0] *= 0.5
-    high = out[n + 1 - lowest :]  # coefficients n + 1 … 2n
-    torch.mul(z[n], y[1:], out=high)
-    high[-1] *= 0.5
+        torch.mul(w[first:], w[0], out=out[first - lowest : n + 1 - lowest])
+    highest = out[n + 1 - lowest :]  # coefficients n + 1 … 2n, by w[n]
+    torch.mul(w[1:], w[n], out=highest)
+    highest[-1] *= 0.5
     for i in range(1, n):
         square = out[2 * i - lowest]
-        torch.addcmul(square, z[i], y[i], value=0.5, out=square)
+        torch.addcmul(square, w[i], w[i], value=0.5, out=square)
         if i + 1 < n:
-            cross = out[2 * i + 1 - lowest : n + i - lowest]
-            torch.addcmul(cross, z[i + 1 : n], y[i], out=cross)
+            products = out[2 * i + 1 - lowest : n + i - lowest]
+            torch.addcmul(products, w[i + 1 : n], w[i], out=products)
     return out
 
 
 def pull_back(g: Tensor, y: Tensor, *, lowest: int, out: Tensor) -> Tensor:
-    """Coefficients 0 … n − 1 of the adjoint of z, from those `lowest` … 2n − 1 of u (lowest is 0 or 1).
+    """Coefficients 0 … n − 1 of the adjoint of w from coefficients `lowest` … 2n − 1 of that of u.
 
     With lowest = 1 the part of g[0] is left out.
 

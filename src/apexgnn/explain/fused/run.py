@@ -9,7 +9,7 @@ from torch import Tensor
 
 from apexgnn.explain.fused.fold import folded
 from apexgnn.explain.fused.kernel import Path, mean_gradient
-from apexgnn.explain.fused.pieces import Wiring, bytes_per_row, pieces
+from apexgnn.explain.fused.pieces import Wiring, bytes_per_row, pieces, sorted_once
 from apexgnn.explain.fused.workspace import Workspace
 from apexgnn.nn.models import PolyGIN
 
@@ -48,14 +48,8 @@ def fused_attribution(
     with torch.inference_mode():
         sizes = torch.tensor([len(x)]) if batch is None else torch.bincount(batch, minlength=num_graphs)
         ptr = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
-        wiring = Wiring.build(
-            edge_index,
-            ptr,
-            edge_weight=edge_weight,
-            eps=weights.eps,
-            mean=model.readout == "mean",
-            dtype=x.dtype,
-        )
+        layers = sorted_once(edge_index, len(x), edge_weight=edge_weight, eps=weights.eps, dtype=x.dtype)
+        wiring = Wiring(layers, ptr, model.readout == "mean", x.dtype)
         space = Workspace.of_thread(x.dtype)
         bounds = ptr.tolist()
         row_bytes = bytes_per_row(weights, zero=baseline is None)
@@ -66,7 +60,7 @@ def fused_attribution(
             else:
                 path = Path((x[rows] + baseline[rows]) / 2, (x[rows] - baseline[rows]) / 2)
             wanted = None if target is None else target[graphs]
-            gradient, scores = mean_gradient(weights, wiring.piece(first, last), path, wanted, space)
+            gradient, scores = mean_gradient(weights, wiring.piece(first, last, space), path, wanted, space)
             difference = x[rows] if baseline is None else x[rows] - baseline[rows]
             torch.mul(difference, gradient, out=features[rows])
             column[graphs], score[graphs], start[graphs] = scores.target, scores.end, scores.start

@@ -14,7 +14,9 @@ from apexgnn.data.encoder import ENCODER
 from apexgnn.data.sources import at_hand, root_folder
 from apexgnn.data.text import PARSER
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List data sets; make one ready.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="List data sets; make one ready."
+)
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder with the raw files; by default what APEXGNN_DATA names.")

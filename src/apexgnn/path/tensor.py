@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -37,11 +37,15 @@ IN_PLACE: set[Function] = set()
 
 @dataclass(slots=True, eq=False)
 class Path:
-    """One pass along the path: the points where values are wanted, and where in the model it is now."""
+    """One pass along the path: the points where values are wanted, and where in the model it is now.
+
+    What row sums need is sorted once a pass and kept in `sorted`.
+    """
 
     grid: Grid
     where: Callable[[], str] = lambda: ""
     refusal: NotPolynomialError | None = None
+    sorted: dict[Any, Any] = field(default_factory=dict)
 
     def refuse(self, operation: str, why: str) -> NotPolynomialError:
         """Write the refusal down, and return it to be raised."""

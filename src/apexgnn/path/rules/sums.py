@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from apexgnn.path.rules.registry import degree_of, in_place, like, rule, samplewise
+from apexgnn.path.rules.rows import gather_rows, row_index, scatter_rows
 from apexgnn.path.rules.structure import shifted
 from apexgnn.path.tensor import Path, PathTensor
 
@@ -41,12 +42,19 @@ def _mean(
 
 @rule("index_select")
 def _index_select(path: Path, x: PathTensor, dim: int, index: Tensor) -> PathTensor:
+    if _whole_rows(x.samples, dim):
+        return like(x, gather_rows(path, x.samples, index))
     return like(x, x.samples.index_select(shifted(dim), index))
 
 
 @rule("gather")
 def _gather(path: Path, x: PathTensor, dim: int, index: Tensor, **_: Any) -> PathTensor:
     return like(x, x.samples.gather(shifted(dim), index.expand(len(x.samples), *index.shape)))
+
+
+def _whole_rows(samples: Tensor, dim: int) -> bool:
+    """Whether this is about rows [K, N, C] that the fast sums are made for."""
+    return samples.dim() == 3 and dim in (0, -2) and samples.device.type == "cpu"
 
 
 def _bring(path: Path, *operands: Any) -> tuple[Any, ...]:
@@ -63,6 +71,10 @@ def _bring(path: Path, *operands: Any) -> tuple[Any, ...]:
 @rule("scatter_add")
 def _scatter_add(path: Path, x: Any, dim: int, index: Tensor, src: Any) -> PathTensor:
     degree, resolution, into, values = _bring(path, x, src)
+    rows = row_index(index) if _whole_rows(values, dim) and index.shape == src.shape else None
+    if rows is not None:
+        out = into + scatter_rows(path, values, rows, into.size(1))
+        return PathTensor(out, degree, resolution, path)
     out = into.scatter_add(shifted(dim), index.expand(len(resolution), *index.shape), values)
     return PathTensor(out, degree, resolution, path)
 
@@ -70,6 +82,9 @@ def _scatter_add(path: Path, x: Any, dim: int, index: Tensor, src: Any) -> PathT
 @rule("index_add")
 def _index_add(path: Path, x: Any, dim: int, index: Tensor, source: Any, *, alpha: float = 1) -> PathTensor:
     degree, resolution, into, values = _bring(path, x, source)
+    if _whole_rows(values, dim):
+        out = into + alpha * scatter_rows(path, values, index, into.size(1))
+        return PathTensor(out, degree, resolution, path)
     return PathTensor(into.index_add(shifted(dim), index, values, alpha=alpha), degree, resolution, path)
 
 

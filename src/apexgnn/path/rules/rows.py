@@ -1,0 +1,75 @@
+"""Gathering and scattering whole rows, which is what message passing spends its time on.
+
+    gather     y[k, e] = x[k, i(e)]               scatter     y[k, v] = Σ_{e: i(e)=v} x[k, e]
+
+Each is the other's transpose, so each is the other's backward pass. Both treat all K samples at once, and the
+scatter sums contiguous bags of rows, sorted once for each index and pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from apexgnn.aggregation import Bags
+from apexgnn.path.tensor import Path
+
+
+def gather_rows(path: Path, x: Tensor, index: Tensor) -> Tensor:
+    """Samples [K, N, C] to [K, E, C]."""
+    return _Gather.apply(x, index, path) if x.requires_grad else x.index_select(1, index)
+
+
+def scatter_rows(path: Path, x: Tensor, index: Tensor, rows: int) -> Tensor:
+    """Samples [K, E, C] to sums [K, rows, C]."""
+    return _Scatter.apply(x, index, rows, path) if x.requires_grad else _sums(path, x, index, rows)
+
+
+def row_index(index: Tensor) -> Tensor | None:
+    """The one-dimensional index behind one that was expanded over the columns, as scatter_add wants it."""
+    if index.dim() == 1:
+        return index
+    return index[:, 0] if index.dim() == 2 and (index.stride(1) == 0 or index.size(1) == 1) else None
+
+
+def _sums(path: Path, x: Tensor, index: Tensor, rows: int) -> Tensor:
+    samples, entries, width = x.shape
+    key = (index.data_ptr(), index.stride(), index._version, entries, rows)
+    if key not in path.sorted:
+        count = torch.bincount(index, minlength=rows)
+        bags = Bags(index.argsort(stable=True), count.cumsum(0) - count)
+        path.sorted[key] = {
+            1: bags,
+            None: index,
+        }  # the index is kept, so that its memory is not given to another
+    repeated = path.sorted[key]
+    if samples not in repeated:
+        repeated[samples] = repeated[1].repeated(samples, entries)
+    return repeated[samples].sum(x.reshape(samples * entries, width)).view(samples, rows, width)
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor, path: Path) -> Tensor:
+        ctx.index, ctx.rows, ctx.path = index, x.size(1), path
+        return x.index_select(1, index)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return _sums(ctx.path, grad, ctx.index, ctx.rows), None, None
+
+
+class _Scatter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor, rows: int, path: Path) -> Tensor:
+        ctx.index = index
+        return _sums(path, x, index, rows)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        return grad.index_select(1, ctx.index), None, None, None

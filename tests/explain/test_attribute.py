@@ -251,3 +251,28 @@ def test_edge_weights_reach_the_model():
     assert float(weighted.residual.abs()) < 1e-12 * scale(weighted)
     data.edge_weight = torch.ones(30, dtype=torch.float64)
     torch.testing.assert_close(apexgnn.attribute(model, data).features, plain, rtol=1e-9, atol=1e-12)
+
+
+def test_one_node_in_each_graph_of_a_batch():
+    model, data = poly_gin(task="node"), batch()
+    index = data.ptr[:-1] + torch.tensor([0, 2, 1, 4])
+    together = apexgnn.attribute(model, data, index=index)
+    for k, one in enumerate(data.to_data_list()):
+        alone = apexgnn.attribute(model, one, index=int(index[k] - data.ptr[k]))
+        torch.testing.assert_close(together.features[data.batch == k], alone.features, rtol=1e-10, atol=1e-13)
+        torch.testing.assert_close(together.score[k], alone.score[0])
+
+
+@pytest.mark.parametrize("task", ["graph", "node"])
+def test_memory_bound_takes_a_batch_in_parts(task):
+    model, data = Stack("GCNConv", **({"pool": None} if task == "node" else {})).double().eval(), batch(12)
+    index = data.ptr[:-1] + 3 if task == "node" else None
+    whole = apexgnn.attribute(model, data, index=index)
+    widths = []
+    handle = model.head.register_forward_pre_hook(lambda m, args: widths.append(len(args[0])))
+    parts = apexgnn.attribute(model, data, index=index, memory=300_000)
+    handle.remove()
+    assert min(widths) < max(widths)
+    torch.testing.assert_close(parts.features, whole.features, rtol=1e-10, atol=1e-13)
+    with pytest.raises(apexgnn.MemoryBudgetError, match=r"16 nodes needs about .* MiB.*raise memory="):
+        apexgnn.attribute(model, data, index=index, memory=10_000)

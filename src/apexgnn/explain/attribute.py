@@ -18,15 +18,9 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution, Certificate
 from apexgnn.errors import NumericalError
-from apexgnn.explain.certify import certificate_of
-from apexgnn.explain.passes import carry
-from apexgnn.explain.question import Call, Model, Question, Target, ask, resolve_target
-from apexgnn.explain.remembered import Remembered
+from apexgnn.explain.along_path import along_path
+from apexgnn.explain.question import Call, Model, Question, Target, ask
 from apexgnn.explain.untouched import untouched
-from apexgnn.path.quadrature import quadrature
-from apexgnn.path.resolution import Resolution
-
-_LAST_SEEN = Remembered[Certificate]()  # only a guess, which the pass itself proves again
 
 
 def attribute(
@@ -35,8 +29,9 @@ def attribute(
     *,
     target: Target = None,
     baseline: Any = None,
-    index: int | None = None,
+    index: int | Tensor | None = None,
     call: Call | None = None,
+    memory: int = 2**32,
 ) -> Attribution:
     """The exact signed share of the score for every node and feature, or a refusal.
 
@@ -45,8 +40,9 @@ def attribute(
         data: a `Data` or `Batch`; a batch is explained in one pass.
         target: the output column, an int or one per graph; None explains the predicted class.
         baseline: where the path starts: None for zero, a number, [F] or [N, F].
-        index: the node to explain, for a node task.
+        index: the node to explain, for a node task; one in each graph of a batch, if there are several.
         call: `call(model, data)` for models with another signature.
+        memory: bound in bytes; a batch that needs more is taken in parts, and a graph that does is refused.
 
     Raises:
         NotPolynomialError: if there is no certificate; nothing is ever approximated.
@@ -60,35 +56,17 @@ def attribute(
     """
     question = ask(model, data, baseline=baseline, index=index, call=call)
     with untouched(model):
-        certificate = _LAST_SEEN.get(model) or certificate_of(question)
-        logits, start = question.logits(question.x), question.logits(question.baseline)
-        column = resolve_target(target, logits)
-        gradient, proven = _mean_gradient(question, column, certificate.points)
-        if proven.points != certificate.points:  # the model has changed since it was last seen
-            gradient, proven = _mean_gradient(question, column, proven.points)
-        _LAST_SEEN.put(model, proven)
-    features = (question.x - question.baseline) * gradient
+        shares = along_path(question, target, memory=memory)
     return attribution(
         question,
-        features=features,
-        target=column,
-        score=_pick(logits, column),
-        baseline_score=_pick(start, column),
-        evaluations=proven.points,
-        certificate=proven,
+        features=shares.features,
+        target=shares.target,
+        score=shares.score,
+        baseline_score=shares.baseline_score,
+        evaluations=shares.certificate.points,
+        certificate=shares.certificate,
         method="apex",
     )
-
-
-def _mean_gradient(question: Question, column: Tensor, points: int) -> tuple[Tensor, Certificate]:
-    """∂G/∂δ by one pass and one backward pass, and the certificate of that pass."""
-    rule = quadrature("gauss-legendre", points)
-    shift = torch.zeros_like(question.x, requires_grad=True)
-    scores, certificate = carry(question, Resolution(tuple(rule.nodes)), shift)
-    weights = torch.tensor(rule.weights).to(scores)
-    integral = weights @ scores[:, torch.arange(question.graphs, device=scores.device), column].sum(dim=1)
-    (gradient,) = torch.autograd.grad(integral, shift)
-    return gradient, certificate
 
 
 def attribution(
@@ -126,7 +104,3 @@ def attribution(
         condition=size / share.abs(),
         method=method,
     )
-
-
-def _pick(logits: Tensor, column: Tensor) -> Tensor:
-    return logits.gather(1, column.unsqueeze(1)).squeeze(1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from apexgnn.attribution import Certificate
-from apexgnn.explain.passes import carry
+from apexgnn.explain.passes import Carried, carry
 from apexgnn.explain.question import Call, Model, Question, ask
 from apexgnn.explain.untouched import untouched
 from apexgnn.path.resolution import Resolution
@@ -14,7 +15,9 @@ from apexgnn.path.resolution import Resolution
 END = Resolution((1.0,))
 
 
-def certify(model: Model, data: Data, *, index: int | None = None, call: Call | None = None) -> Certificate:
+def certify(
+    model: Model, data: Data, *, index: int | Tensor | None = None, call: Call | None = None
+) -> Certificate:
     """Prove that the model is polynomial in its node features, and of which degree.
 
     The proof is read off one forward pass on `data`, operation by operation. It holds for every input on which
@@ -23,7 +26,7 @@ def certify(model: Model, data: Data, *, index: int | None = None, call: Call | 
     Args:
         model: called as PyTorch Geometric calls its models.
         data: a `Data` or `Batch`.
-        index: the node to explain, for a node task.
+        index: the node to explain, for a node task; one in each graph of a batch, if there are several.
         call: `call(model, data)` for models with another signature.
 
     Raises:
@@ -37,9 +40,9 @@ def certify(model: Model, data: Data, *, index: int | None = None, call: Call | 
     """
     question = ask(model, data, index=index, call=call)
     with untouched(model):
-        return certificate_of(question)
+        return at_the_end(question).certificate
 
 
-def certificate_of(question: Question) -> Certificate:
-    """The certificate for a checked question, inside `untouched(model)`."""
-    return carry(question, END, torch.zeros_like(question.x))[1]
+def at_the_end(question: Question) -> Carried:
+    """A pass that asks for f(X) only: the certificate, and what a full pass will need."""
+    return carry(question, END, torch.zeros_like(question.x))

@@ -19,7 +19,8 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.errors import InputError
-from apexgnn.explain.attribute import _pick, attribution
+from apexgnn.explain.along_path import pick
+from apexgnn.explain.attribute import attribution
 from apexgnn.explain.question import Call, Model, Question, Target, ask, resolve_target
 from apexgnn.explain.remembered import Remembered
 from apexgnn.explain.untouched import untouched
@@ -37,7 +38,7 @@ def integrated_gradients(
     steps: int = 50,
     target: Target = None,
     baseline: Any = None,
-    index: int | None = None,
+    index: int | Tensor | None = None,
     call: Call | None = None,
     memory: int = 2**30,
 ) -> Attribution:
@@ -74,8 +75,8 @@ def integrated_gradients(
         question,
         features=(question.x - question.baseline) * gradient,
         target=column,
-        score=_pick(logits, column),
-        baseline_score=_pick(start, column),
+        score=pick(logits, column),
+        baseline_score=pick(start, column),
         evaluations=len(points),
         certificate=None,
         method=f"integrated gradients, {rule}",

@@ -10,6 +10,8 @@ code carries it to the output, of degree D. No numbers but those at the wanted p
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -22,11 +24,25 @@ from apexgnn.path.resolution import Grid, Resolution
 from apexgnn.path.tensor import Path, PathTensor
 
 
-def carry(question: Question, wanted: Resolution, shift: Tensor) -> tuple[Tensor, Certificate]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried:
     """The outputs [K, G, C] at the wanted points, and the degree that the model's operations give them.
 
-    To be called inside `untouched(model)`.
+    `entries` counts the entries of all tensors on the way by their degree.
     """
+
+    values: Tensor
+    certificate: Certificate
+    entries: Counter[int]
+
+    def memory(self, points: int) -> int:
+        """Bytes that a pass at this many points takes: each tensor with its samples, and their gradient."""
+        samples = sum(n * min(degree + 1, points) for degree, n in self.entries.items() if degree > 0)
+        return 2 * samples * self.values.element_size()
+
+
+def carry(question: Question, wanted: Resolution, shift: Tensor) -> Carried:
+    """Carry the path, shifted by δ, through the model; to be called inside `untouched(model)`."""
     with followed(question.model) as follower:
         path = Path(Grid(wanted), follower.where)
         resolution = path.grid.at(1)
@@ -51,4 +67,5 @@ def carry(question: Question, wanted: Resolution, shift: Tensor) -> tuple[Tensor
             raise path.refuse(
                 "the output", f"is {kind}, not a tensor that depends on x through known operations"
             )
-        return question.rows(output.at(wanted)), Certificate(output.degree, follower.trace)
+        values = question.rows(output.at(wanted))
+        return Carried(values, Certificate(output.degree, follower.trace), path.entries)

@@ -1,6 +1,7 @@
 """What is asked: which score of which model, at which input, against which baseline. Checked before anything runs.
 
-A graph task has one score per graph of the batch; a node task one score, at the node `index`.
+A graph task has one score per graph of the batch. A node task has one score, at the node `index`, or one per graph
+of a batch, each at its own node.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ class Question:
 
     Attributes:
         x, baseline: [N, F], the ends of the path.
-        owner: [N], the graph that each node belongs to (zero for a node task).
+        owner: [N], the graph that each node belongs to.
         graphs: G, how many scores there are.
+        index: [G], the nodes whose scores are explained, for a node task.
     """
 
     model: Model
@@ -38,7 +40,7 @@ class Question:
     baseline: Tensor
     owner: Tensor
     graphs: int
-    index: int | None
+    index: Tensor | None
     call: Call
 
     def output(self, x: Any) -> Any:
@@ -67,7 +69,7 @@ class Question:
                     expected=f"one row for each of the {nodes} nodes, because index= names a node",
                     fix="leave index out for a graph task",
                 )
-            return values[:, self.index].unsqueeze(1)
+            return values[:, self.index]
         if values.dim() != 3 or values.size(1) != self.graphs:
             fix = "name the node with index=" if values.dim() == 3 and values.size(1) == nodes else ""
             raise InputError(
@@ -84,28 +86,29 @@ class Question:
 
 
 def ask(
-    model: Model, data: Data, *, baseline: Any = None, index: int | None = None, call: Call | None = None
+    model: Model,
+    data: Data,
+    *,
+    baseline: Any = None,
+    index: int | Tensor | None = None,
+    call: Call | None = None,
 ) -> Question:
     """Check everything that can be checked without running the model."""
     x = check_graph(data)
     _check_fits(model, x)
-    nodes = x.size(0)
     batch = getattr(data, "batch", None)
-    if index is not None:
-        index = _check_index(index, nodes)
-        owner, graphs = torch.zeros(nodes, dtype=torch.long, device=x.device), 1
-    elif batch is None:
-        owner, graphs = torch.zeros(nodes, dtype=torch.long, device=x.device), 1
-    else:
-        owner, graphs = batch, int(batch.max()) + 1
+    owner = torch.zeros(x.size(0), dtype=torch.long, device=x.device) if batch is None else batch
+    where = None if index is None else _check_index(index, owner)
+    if where is not None and where.numel() == 1:
+        owner = torch.zeros_like(owner)
     return Question(
         model=model,
         data=data,
         x=x,
         baseline=resolve_baseline(baseline, x),
         owner=owner,
-        graphs=graphs,
-        index=index,
+        graphs=int(owner.max()) + 1,
+        index=where,
         call=call or pyg_call(model, node_task=index is not None),
     )
 
@@ -232,14 +235,25 @@ def _check_fits(model: Model, x: Tensor) -> None:
         )
 
 
-def _check_index(index: int, nodes: int) -> int:
-    if isinstance(index, Tensor) and index.numel() == 1 and not index.is_floating_point():
-        index = int(index)
-    if isinstance(index, bool) or not isinstance(index, int):
-        raise TargetError("index", got=repr(index), expected="the number of one node")
-    if not 0 <= index < nodes:
-        raise TargetError("index", got=str(index), expected=f"a node from 0 to {nodes - 1}")
-    return index
+def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:
+    """The nodes [G]: one, or one in each graph of a batch."""
+    where = torch.as_tensor(index)
+    if isinstance(index, bool) or where.is_floating_point() or where.dtype == torch.bool or where.dim() > 1:
+        raise TargetError("index", got=repr(index), expected="the number of a node")
+    where = where.long().reshape(-1).to(owner.device)
+    outside = (where < 0) | (where >= owner.numel())
+    if bool(outside.any()):
+        expected = f"a node from 0 to {owner.numel() - 1}"
+        raise TargetError("index", got=str(int(where[outside][0])), expected=expected)
+    graphs = int(owner.max()) + 1
+    if where.numel() != 1 and not torch.equal(owner[where], torch.arange(graphs, device=owner.device)):
+        raise TargetError(
+            "index",
+            got=f"{where.numel()} nodes",
+            expected="one node, or one in each graph of a batch, in order",
+            fix="explain several nodes of one graph by apexgnn.attribute_many",
+        )
+    return where
 
 
 def resolve_baseline(baseline: Any, x: Tensor) -> Tensor:

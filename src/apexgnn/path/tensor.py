@@ -18,6 +18,7 @@ A tensor of degree 0 does not depend on the input at all. It behaves like the co
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,13 +40,15 @@ IN_PLACE: set[Function] = set()
 class Path:
     """One pass along the path: the points where values are wanted, and where in the model it is now.
 
-    What row sums need is sorted once a pass and kept in `sorted`.
+    What row sums need is sorted once a pass and kept in `sorted`. How many entries were made of each degree is
+    counted in `entries`, from which the memory of a pass at more points can be told before it is run.
     """
 
     grid: Grid
     where: Callable[[], str] = lambda: ""
     refusal: NotPolynomialError | None = None
     sorted: dict[Any, Any] = field(default_factory=dict)
+    entries: Counter[int] = field(default_factory=Counter)
 
     def refuse(self, operation: str, why: str) -> NotPolynomialError:
         """Write the refusal down, and return it to be raised."""
@@ -71,6 +74,7 @@ class PathTensor(Tensor):
         self = Tensor._make_wrapper_subclass(cls, samples.shape[1:], dtype=samples.dtype, device=_NOWHERE)
         self.samples, self.degree, self.resolution, self.path = samples, degree, resolution, path
         self._sampled_at, self._constant, self._kin = {}, None, [weakref.ref(self)]
+        path.entries[degree] += samples.numel() // len(samples)
         return self
 
     def __init__(self, *args: Any) -> None:

@@ -1,0 +1,133 @@
+"""The general engine: one pass of a PathTensor through the model, and one backward pass.
+
+The first time a model is seen, a pass at the single point τ = 1 finds the degree and the memory that a row needs.
+Later that is only a guess, which every pass proves again: if the degree comes out different, the pass is repeated.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from apexgnn.attribution import Certificate
+from apexgnn.errors import MemoryBudgetError
+from apexgnn.explain.certify import at_the_end
+from apexgnn.explain.passes import carry
+from apexgnn.explain.question import Question, Target, resolve_target
+from apexgnn.explain.remembered import Remembered
+from apexgnn.path.quadrature import quadrature
+from apexgnn.path.resolution import Resolution
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """φ [N, F], the explained columns [G], f(X) and f(X′) there [G], and why φ is exact."""
+
+    features: Tensor
+    target: Tensor
+    score: Tensor
+    baseline_score: Tensor
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    certificate: Certificate
+    bytes_per_row: float
+
+
+_SEEN = Remembered[_Seen]()
+
+
+def along_path(question: Question, target: Target, *, memory: int) -> Shares:
+    """Exact shares for any certified model, inside `untouched(model)`."""
+    seen = _SEEN.get(question.model) or _look(question)
+    logits, start = question.logits(question.x), question.logits(question.baseline)
+    column = resolve_target(target, logits)
+    gradient, certificate = _in_parts(question, column, seen, memory)
+    if certificate.points != seen.certificate.points:
+        gradient, certificate = _in_parts(question, column, _look(question), memory)
+    return Shares(
+        features=(question.x - question.baseline) * gradient,
+        target=column,
+        score=pick(logits, column),
+        baseline_score=pick(start, column),
+        certificate=certificate,
+    )
+
+
+def pick(logits: Tensor, column: Tensor) -> Tensor:
+    """The entries [G] of [G, C] in the explained columns."""
+    return logits.gather(1, column.unsqueeze(1)).squeeze(1)
+
+
+def _look(question: Question) -> _Seen:
+    carried = at_the_end(question)
+    row = carried.memory(carried.certificate.points) / question.x.size(0)
+    seen = _Seen(carried.certificate, row)
+    _SEEN.put(question.model, seen)
+    return seen
+
+
+def _in_parts(question: Question, column: Tensor, seen: _Seen, memory: int) -> tuple[Tensor, Certificate]:
+    """Mean gradients [N, F], from as many graphs at a time as fit the memory, and the last part's certificate."""
+    rows = max(1, int(memory / seen.bytes_per_row))
+    if question.x.size(0) <= rows:
+        return _mean_gradient(question, column, seen.certificate.points)
+    gradient = torch.empty_like(question.x)
+    for part, mask, graphs in _parts(question, rows, seen.bytes_per_row):
+        gradient[mask], certificate = _mean_gradient(part, column[graphs], seen.certificate.points)
+        if certificate.points != seen.certificate.points:
+            break
+    return gradient, certificate
+
+
+def _parts(question: Question, rows: int, row_bytes: float) -> Iterator[tuple[Question, Tensor, slice]]:
+    sizes = torch.bincount(question.owner, minlength=question.graphs).tolist()
+    if max(sizes) > rows:
+        estimate, budget = max(sizes) * row_bytes / 2**20, rows * row_bytes / 2**20
+        raise MemoryBudgetError(
+            f"a graph of {max(sizes)} nodes needs about {estimate:,.0f} MiB along the path, and memory= allows "
+            f"{budget:,.0f} MiB. To fix: raise memory=, or explain a node's own neighbourhood"
+        )
+    first = 0
+    while first < question.graphs:
+        last, taken = first, 0
+        while last < question.graphs and taken + sizes[last] <= rows:
+            taken += sizes[last]
+            last += 1
+        mask = (question.owner >= first) & (question.owner < last)
+        yield _part(question, mask, slice(first, last)), mask, slice(first, last)
+        first = last
+
+
+def _part(question: Question, mask: Tensor, graphs: slice) -> Question:
+    """The same question about some graphs of the batch."""
+    owner = question.owner[mask] - graphs.start
+    data = copy.copy(question.data).subgraph(mask)
+    data.batch = owner
+    index = None if question.index is None else (mask.cumsum(0) - 1)[question.index[graphs]]
+    return replace(
+        question,
+        data=data,
+        x=question.x[mask],
+        baseline=question.baseline[mask],
+        owner=owner,
+        graphs=graphs.stop - graphs.start,
+        index=index,
+    )
+
+
+def _mean_gradient(question: Question, column: Tensor, points: int) -> tuple[Tensor, Certificate]:
+    """∂G/∂δ by one pass and one backward pass, and the certificate of that pass."""
+    rule = quadrature("gauss-legendre", points)
+    shift = torch.zeros_like(question.x, requires_grad=True)
+    carried = carry(question, Resolution(tuple(rule.nodes)), shift)
+    weights = torch.tensor(rule.weights).to(carried.values)
+    scores = carried.values[:, torch.arange(question.graphs, device=column.device), column]
+    (gradient,) = torch.autograd.grad(weights @ scores.sum(dim=1), shift)
+    return gradient, carried.certificate

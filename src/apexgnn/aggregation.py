@@ -56,6 +56,20 @@ class Bags:
         weight = None if self.weight is None else self.weight.repeat(count)
         return Bags(index.view(-1), start.view(-1), weight)
 
+    def part(self, first: int, last: int) -> Bags:
+        """Bags `first` … `last` − 1.
+
+        >>> Bags(torch.tensor([5, 6, 7]), torch.tensor([0, 1, 3])).part(1, 3).index.tolist()
+        [6, 7]
+        """
+        rows = self.start.numel()
+        if (first, last) == (0, rows):
+            return self
+        low = int(self.start[first])
+        high = int(self.start[last]) if last < rows else self.index.numel()
+        weight = None if self.weight is None else self.weight[low:high]
+        return Bags(self.index[low:high], self.start[first:last] - low, weight)
+
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:

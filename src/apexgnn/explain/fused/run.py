@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from apexgnn.explain.fused.fold import folded
-from apexgnn.explain.fused.kernel import Path, mean_gradient
-from apexgnn.explain.fused.pieces import Wiring, bytes_per_row, pieces, sorted_once
+from apexgnn.explain.fused.kernel import Pass, Path
+from apexgnn.explain.fused.pieces import Plan, cut, layer_sums, readout_of
 from apexgnn.explain.fused.workspace import Workspace
 from apexgnn.nn.models import PolyGIN
 
@@ -45,23 +45,28 @@ def fused_attribution(
     features = torch.empty_like(x)
     column = torch.empty(num_graphs, dtype=torch.long)
     score, start = x.new_empty(num_graphs), x.new_empty(num_graphs)
+    plan = Plan.of(weights, zero=baseline is None, memory=memory)
     with torch.inference_mode():
         sizes = torch.tensor([len(x)]) if batch is None else torch.bincount(batch, minlength=num_graphs)
         ptr = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
-        layers = sorted_once(edge_index, len(x), edge_weight=edge_weight, eps=weights.eps, dtype=x.dtype)
-        wiring = Wiring(layers, ptr, model.readout == "mean", x.dtype)
+        layers = layer_sums(edge_index, len(x), edge_weight=edge_weight, eps=weights.eps, dtype=x.dtype)
         space = Workspace.of_thread(x.dtype)
         bounds = ptr.tolist()
-        row_bytes = bytes_per_row(weights, zero=baseline is None)
-        for first, last in pieces(sizes.tolist(), row_bytes=row_bytes, memory=memory):
-            rows, graphs = slice(bounds[first], bounds[last]), slice(first, last)
+        for first, last in plan.pieces(sizes.tolist()):
+            low, high = bounds[first], bounds[last]
+            rows, graphs = slice(low, high), slice(first, last)
+            plan.check(high - low, what=f"graph {first}", memory=memory)
             if baseline is None:
-                path = Path(None, x[rows])
+                difference = x[rows]
+                path = Path(None, difference)
             else:
-                path = Path((x[rows] + baseline[rows]) / 2, (x[rows] - baseline[rows]) / 2)
-            wanted = None if target is None else target[graphs]
-            gradient, scores = mean_gradient(weights, wiring.piece(first, last, space), path, wanted, space)
-            difference = x[rows] if baseline is None else x[rows] - baseline[rows]
+                difference = x[rows] - baseline[rows]
+                path = Path((x[rows] + baseline[rows]) / 2, difference / 2)
+            readout = readout_of(
+                ptr[first : last + 1], mean=model.readout == "mean", space=space, dtype=x.dtype
+            )
+            work = Pass(weights, cut(layers, low, high), readout, path=path, space=space, block=plan.block)
+            gradient, scores = work.mean_gradient(None if target is None else target[graphs])
             torch.mul(difference, gradient, out=features[rows])
             column[graphs], score[graphs], start[graphs] = scores.target, scores.end, scores.start
     return FusedResult(features, column, score, start)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from apexgnn.attribution import TraceRow as TraceRow
     from apexgnn.explain import APEX as APEX
     from apexgnn.explain import attribute as attribute
+    from apexgnn.explain import attribute_many as attribute_many
+    from apexgnn.explain import attribute_nodes as attribute_nodes
     from apexgnn.explain import certify as certify
     from apexgnn.explain import integrated_gradients as integrated_gradients
 
@@ -40,6 +42,8 @@ _HOME = {
     "Certificate": "apexgnn.attribution",
     "TraceRow": "apexgnn.attribution",
     "attribute": "apexgnn.explain",
+    "attribute_many": "apexgnn.explain",
+    "attribute_nodes": "apexgnn.explain",
     "certify": "apexgnn.explain",
     "integrated_gradients": "apexgnn.explain",
 }
@@ -63,6 +67,8 @@ __all__ = [
     "TraceRow",
     "TrainingError",
     "attribute",
+    "attribute_many",
+    "attribute_nodes",
     "certify",
     "integrated_gradients",
 ]

@@ -76,6 +76,8 @@ class Attribution:
         certificate: that proof, or None.
         method: the name of the algorithm.
         edges: [E], one score per column of edge_index, from methods that score edges.
+        condition: [G], Σ|φ| / |Σφ|: how much of the shares cancels.
+        subset: [N], the nodes that the rows speak of, where that is a part of the graph.
     """
 
     features: Tensor | None
@@ -90,6 +92,7 @@ class Attribution:
     condition: Tensor | None = None
     method: str = ""
     edges: Tensor | None = None
+    subset: Tensor | None = None
 
     def __repr__(self) -> str:
         size = tuple(self.features.shape if self.features is not None else self.nodes.shape)

@@ -3,6 +3,8 @@
 from apexgnn.explain.attribute import attribute as attribute
 from apexgnn.explain.certify import certify as certify
 from apexgnn.explain.integrated import integrated_gradients as integrated_gradients
+from apexgnn.explain.many import attribute_many as attribute_many
+from apexgnn.explain.many import attribute_nodes as attribute_nodes
 from apexgnn.explain.pyg import APEX as APEX
 
-__all__ = ["APEX", "attribute", "certify", "integrated_gradients"]
+__all__ = ["APEX", "attribute", "attribute_many", "attribute_nodes", "certify", "integrated_gradients"]

@@ -1,0 +1,188 @@
+"""Streams of graphs, and many nodes of one large graph, explained in batches of bounded size.
+
+Graphs are read ahead a window at a time, put into batches with others of their size, and come out in the order in
+which they went in. For nodes, the batch is made of their receptive fields: the output of a network of L message
+passing layers at v depends on the nodes within L steps against the edges, and on no others, so the explanation on
+that part alone is identical, and its cost follows the neighbourhood and not the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import Any
+
+import torch
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from apexgnn.attribution import Attribution
+from apexgnn.errors import InputError
+from apexgnn.explain.attribute import attribute
+from apexgnn.explain.question import Call, Model, Target
+from apexgnn.explain.receptive import Field, Fields
+from apexgnn.nn.models import PolyGIN
+
+ROWS = 4096
+WINDOW = 2048
+
+
+def attribute_many(
+    model: Model,
+    graphs: Iterable[Data],
+    *,
+    target: Target = None,
+    baseline: Any = None,
+    call: Call | None = None,
+    memory: int = 2**30,
+    progress: bool = True,
+) -> Iterator[Attribution]:
+    """Exact attributions of a stream of graphs, one by one in their order, with bounded memory.
+
+    Args:
+        graphs: any iterable of `Data`; it is read as the results are taken.
+        target: a column for all graphs, or one for each in a tensor; None explains each one's predicted class.
+        baseline: None, a number or a row [F], for all graphs.
+        memory: bound in bytes on one batch.
+        progress: show a bar on the terminal.
+        model, call: as for `apexgnn.attribute`.
+
+    >>> model = PolyGIN(2, 2, hidden_channels=4).eval()
+    >>> chain = Data(x=torch.rand(3, 2), edge_index=torch.tensor([[0, 1], [1, 2]]))
+    >>> [tuple(result.features.shape) for result in attribute_many(model, [chain] * 3, progress=False)]
+    [(3, 2), (3, 2), (3, 2)]
+    """
+    stream, start = iter(graphs), 0
+    with _bar(progress, len(graphs) if isinstance(graphs, Sequence) else None) as advance:
+        while window := list(islice(stream, WINDOW)):
+            done: dict[int, Attribution] = {}
+            for batch in _batches([data.num_nodes or 0 for data in window]):
+                joined = _joined(window, batch, start)
+                wanted = _targets(target, [start + k for k in batch])
+                result = attribute(model, joined, target=wanted, baseline=baseline, call=call, memory=memory)
+                done |= zip(batch, _split(result, joined), strict=True)
+                advance(len(batch))
+            yield from (done[k] for k in range(len(window)))
+            start += len(window)
+
+
+def attribute_nodes(
+    model: Model,
+    data: Data,
+    index: Sequence[int] | Tensor,
+    *,
+    hops: int | None = None,
+    target: Target = None,
+    baseline: Any = None,
+    memory: int = 2**30,
+) -> Iterator[Attribution]:
+    """Exact attributions of many nodes of one graph, in their order; each speaks of the nodes in `subset` alone.
+
+    Args:
+        index: the nodes to explain.
+        hops: how many steps the model looks; known for a PolyGIN, and to be given for any other model.
+        target: a column for all nodes, or one for each in a tensor; None explains each one's predicted class.
+        baseline: None, a number, a row [F], or [N, F].
+        model, data, memory: as for `apexgnn.attribute`.
+
+    >>> model = PolyGIN(2, 2, hidden_channels=4, num_layers=1, task="node").eval()
+    >>> chain = Data(x=torch.rand(5, 2), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> [result.subset.tolist() for result in attribute_nodes(model, chain, [4, 1])]
+    [[3, 4], [0, 1]]
+    """
+    if hops is None and isinstance(model, PolyGIN):
+        hops = len(model.convs)
+    if hops is None:
+        raise InputError(
+            "hops", got="None", expected="how many steps the model looks, unless it is a PolyGIN"
+        )
+    fields = Fields.of(data.edge_index, int(data.num_nodes or 0))
+    nodes = torch.as_tensor(index).tolist()
+    first = 0
+    while first < len(nodes):
+        batch: list[Field] = []
+        rows = 0
+        while first + len(batch) < len(nodes) and (not batch or rows < ROWS):
+            batch.append(fields.around(nodes[first + len(batch)], hops))
+            rows += len(batch[-1].nodes)
+        parts = [field.part(data) for field in batch]
+        joined = Batch.from_data_list(parts)
+        centres = joined.ptr[:-1] + torch.tensor([field.centre for field in batch])
+        rest = baseline
+        if isinstance(baseline, Tensor) and baseline.dim() == 2:
+            rest = torch.cat([baseline[field.nodes] for field in batch])
+        wanted = _targets(target, list(range(first, first + len(batch))))
+        result = attribute(model, joined, index=centres, target=wanted, baseline=rest, memory=memory)
+        for field, own in zip(batch, _split(result, joined), strict=True):
+            yield replace(own, subset=field.nodes)
+        first += len(batch)
+
+
+def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Graphs of like size together, about `ROWS` rows at a time."""
+    batch: list[int] = []
+    rows = 0
+    for k in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if batch and rows + sizes[k] > ROWS:
+            yield batch
+            batch, rows = [], 0
+        batch.append(k)
+        rows += sizes[k]
+    if batch:
+        yield batch
+
+
+def _joined(window: Sequence[Data], batch: Sequence[int], start: int) -> Batch:
+    for k in batch:
+        if not window[k].num_nodes:
+            raise InputError(f"graph {start + k}", got="no nodes", expected="at least one node")
+    return Batch.from_data_list([window[k] for k in batch])
+
+
+def _targets(target: Target, positions: list[int]) -> Target:
+    if isinstance(target, Tensor) and target.numel() > 1:
+        return target[positions]
+    return target
+
+
+def _split(result: Attribution, batch: Batch) -> Iterator[Attribution]:
+    """One attribution per graph."""
+    bounds = batch.ptr.tolist()
+    assert result.features is not None
+    for g, (low, high) in enumerate(pairwise(bounds)):
+        per_graph = {
+            name: getattr(result, name)[g : g + 1]
+            for name in ("target", "score", "baseline_score", "residual")
+        }
+        condition = None if result.condition is None else result.condition[g : g + 1]
+        yield replace(
+            result,
+            features=result.features[low:high],
+            nodes=result.nodes[low:high],
+            condition=condition,
+            **per_graph,
+        )
+
+
+def _bar(shown: bool, total: int | None) -> Any:
+    """A context that gives a function to call with the number of graphs done."""
+    if not shown:
+        return nullcontext(lambda count: None)
+    return _Bar(total)
+
+
+class _Bar:
+    def __init__(self, total: int | None) -> None:
+        columns = (TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self.progress, self.total = Progress(*columns, transient=True), total
+
+    def __enter__(self) -> Any:
+        self.progress.__enter__()
+        task = self.progress.add_task("", total=self.total)
+        return lambda count: self.progress.advance(task, count)
+
+    def __exit__(self, *exception: Any) -> None:
+        self.progress.__exit__(*exception)

@@ -8,6 +8,10 @@ h³ + nh² multiplied first; the cheaper is taken. Gradients come from autograd,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, relu
 
@@ -66,3 +70,19 @@ def pooled(model: PolyGIN | GIN, h: Tensor, outputs: Sums) -> Tensor:
     """The readout: rows of level L to rows per output."""
     total = gather(h, outputs)
     return total / outputs.count() if model.task == "graph" and model.readout == "mean" else total
+
+
+@contextmanager
+def products(kind: str) -> Iterator[None]:
+    """Matrix products with factors rounded to "bfloat16" (sums stay float32), or "float32" as they are.
+
+    >>> with products("bfloat16"):
+    ...     torch.get_float32_matmul_precision()
+    'medium'
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium" if kind == "bfloat16" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

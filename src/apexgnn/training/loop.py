@@ -10,19 +10,19 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, dropout
 
 from apexgnn.data.splits import Split
 from apexgnn.errors import TrainingError
 from apexgnn.nn import GIN, PolyGIN
 from apexgnn.training.evaluate import evaluate
-from apexgnn.training.forward import logits
+from apexgnn.training.forward import logits, products
 from apexgnn.training.prepare import Coordinates, absorb, calibrate
 from apexgnn.training.quotient import Ints, Quotient
 from apexgnn.training.recipes import Recipe
@@ -93,7 +93,7 @@ def fit(
     >>> len(run.history), run.best in run.history
     (2, True)
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), products(recipe.products):
         run = _Run(model, quotient, split, recipe, seed)
         run.restore(keeping)
         for row in run.epochs(keeping):
@@ -168,6 +168,7 @@ class _Run:
         progress, recipe = self.progress, self.recipe
         torch.manual_seed(self.seed * DRAWS + progress.step)
         batch = self.whole or self.quotient.batch(chosen)
+        batch = replace(batch, features=dropout(batch.features, recipe.feature_dropout))
         for group in self.optimiser.param_groups:
             group["lr"] = recipe.rate(progress.step / total)
         loss = cross_entropy(logits(self.model, batch), batch.labels)

@@ -168,7 +168,8 @@ class _Run:
         progress, recipe = self.progress, self.recipe
         torch.manual_seed(self.seed * DRAWS + progress.step)
         batch = self.whole or self.quotient.batch(chosen)
-        batch = replace(batch, features=dropout(batch.features, recipe.feature_dropout))
+        if recipe.feature_dropout:
+            batch = replace(batch, features=dropout(batch.features, recipe.feature_dropout))
         for group in self.optimiser.param_groups:
             group["lr"] = recipe.rate(progress.step / total)
         loss = cross_entropy(logits(self.model, batch), batch.labels)

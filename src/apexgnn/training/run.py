@@ -11,6 +11,7 @@ import csv
 import io
 import os
 import platform
+import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
@@ -98,6 +99,7 @@ class Outcome:
     threads: int
     machine: str
     versions: dict[str, str]
+    commit: str | None
 
 
 def run(
@@ -142,6 +144,7 @@ def _outcome(work: Workload, kind: str, recipe: Recipe, trained: Trained, seed: 
         machine=machine(),
         versions={name: version(name) for name in ("torch", "torch_geometric", "numpy")}
         | {"apexgnn": apexgnn.__version__, "python": platform.python_version()},
+        commit=commit(),
     )
 
 
@@ -154,6 +157,15 @@ def machine() -> str:
     except (OSError, StopIteration):
         pass
     return f"{name}, {os.cpu_count()} cores"
+
+
+def commit() -> str | None:
+    """The commit that this code stands at, when it runs from its repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def _table(trained: Trained) -> str:

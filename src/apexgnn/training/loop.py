@@ -226,7 +226,9 @@ class _Run:
 
     def _tensors(self) -> dict[str, Tensor]:
         """All tensors of the state, by name; Adam's appear after its first step."""
-        models = {"model": self.model, "average": self.average, "best": self.best_model}
+        models = {"model": self.model, "best": self.best_model}
+        if self.average is not self.model:
+            models["average"] = self.average
         tensors = {f"{name}.{k}": v for name, model in models.items() for k, v in model.state_dict().items()}
         for i, parameter in enumerate(self.parameters):
             for key, value in self.optimiser.state[parameter].items():

@@ -38,6 +38,24 @@ class Bags:
     start: Tensor
     weight: Tensor | None = None
 
+    @classmethod
+    def grouped(cls, owner: Tensor, index: Tensor, rows: int) -> tuple[Bags, Tensor]:
+        """Row index[k] into bag owner[k], for bags 0 … rows − 1; and the order in which the bags hold them.
+
+        >>> bags, order = Bags.grouped(torch.tensor([1, 0, 1]), torch.tensor([5, 6, 7]), 2)
+        >>> bags.index.tolist(), bags.start.tolist(), order.tolist()
+        ([6, 5, 7], [0, 1], [1, 0, 2])
+        """
+        order = owner.argsort(stable=True)
+        count = torch.bincount(owner, minlength=rows)
+        if count.numel() > rows:
+            raise GraphError("edge_index", got=f"node {count.numel() - 1}", expected=f"nodes 0 … {rows - 1}")
+        return cls(index[order], count.cumsum(0) - count), order
+
+    def weighted(self, weight: Tensor | None) -> Bags:
+        """The same bags, their entries weighted."""
+        return Bags(self.index, self.start, weight)
+
     def sum(self, h: Tensor) -> Tensor:
         """Rows [·, C] to rows [len(start), C]."""
         return embedding_bag(self.index, h, self.start, mode="sum", per_sample_weights=self.weight)
@@ -76,8 +94,8 @@ class Adjacency:
     """The edges of a graph, sorted for summing along them and against them.
 
     >>> edges = Adjacency(torch.tensor([[0, 1, 2], [1, 2, 1]]), 3)
-    >>> edges.order(reverse=False).tolist(), edges.order(reverse=True).tolist()
-    ([0, 2, 1], [0, 1, 2])
+    >>> edges.bags().index.tolist(), edges.bags(reverse=True).index.tolist()
+    ([0, 2, 1], [1, 2, 1])
     """
 
     edge_index: Tensor
@@ -89,29 +107,17 @@ class Adjacency:
         return edges if isinstance(edges, Adjacency) else cls(edges, num_nodes)
 
     @cached_property
-    def _forward(self) -> tuple[Tensor, Tensor, Tensor]:
-        return _sorted_by(self.edge_index[1], self.edge_index[0], self.num_nodes)
+    def _forward(self) -> tuple[Bags, Tensor]:
+        return Bags.grouped(self.edge_index[1], self.edge_index[0], self.num_nodes)
 
     @cached_property
-    def _reverse(self) -> tuple[Tensor, Tensor, Tensor]:
-        return _sorted_by(self.edge_index[0], self.edge_index[1], self.num_nodes)
-
-    def order(self, *, reverse: bool) -> Tensor:
-        """[E], the edges in the order in which the bags hold them."""
-        return (self._reverse if reverse else self._forward)[2]
+    def _reverse(self) -> tuple[Bags, Tensor]:
+        return Bags.grouped(self.edge_index[0], self.edge_index[1], self.num_nodes)
 
     def bags(self, edge_weight: Tensor | None = None, *, reverse: bool = False) -> Bags:
         """What every node sums: the sources of its incoming edges, or the targets of its outgoing ones."""
-        index, start, order = self._reverse if reverse else self._forward
-        return Bags(index, start, None if edge_weight is None else edge_weight[order])
-
-
-def _sorted_by(owner: Tensor, other: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor]:
-    order = owner.argsort(stable=True)
-    count = torch.bincount(owner, minlength=rows)
-    if count.numel() > rows:
-        raise GraphError("edge_index", got=f"node {count.numel() - 1}", expected=f"nodes 0 … {rows - 1}")
-    return other[order], count.cumsum(0) - count, order
+        bags, order = self._reverse if reverse else self._forward
+        return bags if edge_weight is None else bags.weighted(edge_weight[order])
 
 
 class _Sum(torch.autograd.Function):
@@ -128,11 +134,16 @@ class _Sum(torch.autograd.Function):
         h, edge_weight = ctx.saved_tensors
         grad, grad_h, grad_weight = grads[0].contiguous(), None, None
         if ctx.needs_input_grad[0]:
-            grad_h = _Sum.apply(grad, edge_weight, ctx.adjacency, not ctx.reverse)
+            grad_h = _sum(grad, edge_weight, ctx.adjacency, not ctx.reverse)
         if ctx.needs_input_grad[1]:
             source, target = ctx.adjacency.edge_index.flip(0) if ctx.reverse else ctx.adjacency.edge_index
             grad_weight = (grad[target] * h[source]).sum(dim=1)
         return grad_h, grad_weight, None, None
+
+
+def _sum(h: Tensor, edge_weight: Tensor | None, adjacency: Adjacency, reverse: bool) -> Tensor:
+    summed: Tensor = _Sum.apply(h, edge_weight, adjacency, reverse)  # type: ignore[no-untyped-call]
+    return summed
 
 
 def aggregate(h: Tensor, edge_index: Tensor | Adjacency, edge_weight: Tensor | None = None) -> Tensor:
@@ -157,7 +168,7 @@ def aggregate(h: Tensor, edge_index: Tensor | Adjacency, edge_weight: Tensor | N
     if torch.is_grad_enabled() and (
         h.requires_grad or (edge_weight is not None and edge_weight.requires_grad)
     ):
-        return _Sum.apply(h, edge_weight, adjacency, False)
+        return _sum(h, edge_weight, adjacency, False)
     return adjacency.bags(edge_weight).sum(h)
 
 

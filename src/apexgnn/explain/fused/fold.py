@@ -23,9 +23,9 @@ would not average out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import torch
@@ -56,10 +56,8 @@ class Stage:
 
     def to(self, dtype: torch.dtype) -> Stage:
         """The same stage, rounded to `dtype`."""
-        tensors = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(
-            self, **{n: t.to(dtype).contiguous() for n, t in tensors.items() if isinstance(t, Tensor)}
-        )
+        tensors = (self.matrix, self.bias, self.constant, self.linear)
+        return Stage(*(tensor.to(dtype).contiguous() for tensor in tensors), self.thin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,14 +94,20 @@ def _block(first: tuple[Tensor, Tensor], theta: Tensor, second: tuple[Tensor, Te
 
 
 def _blocks(model: PolyGIN) -> list[_Block]:
-    tiny = torch.finfo(model.head[3].weight.dtype).eps ** 2
+    parts: Any = model
+    tiny = torch.finfo(_dtype(model)).eps ** 2
     blocks = []
-    for conv in model.convs:
+    for conv in parts.convs:
         scale, shift = _double(conv.norm.scale), _double(conv.norm.bias)
-        w1, b1 = _double(conv.lin1.weight) * scale[:, None], _double(conv.lin1.bias) * scale + shift
-        blocks.append(_block((w1, b1), _double(conv.act.theta), _affine(conv.lin2), tiny))
-    first, act, _, last = model.head
+        w1, b1 = _affine(conv.lin1)
+        first = w1 * scale[:, None], b1 * scale + shift
+        blocks.append(_block(first, _double(conv.act.theta), _affine(conv.lin2), tiny))
+    first, act, _, last = parts.head
     return [*blocks, _block(_affine(first), _double(act.theta), _affine(last), tiny)]
+
+
+def _dtype(model: PolyGIN) -> torch.dtype:
+    return next(model.parameters()).dtype
 
 
 def _affine(layer: nn.Linear) -> tuple[Tensor, Tensor]:
@@ -145,12 +149,12 @@ def fold(model: PolyGIN) -> Folded:
         if thin == 2:
             linear = (derivative[:, None] * linear).flatten(0, 1) @ matrix
         stages.append(Stage(matrix, torch.stack([block.b1, inflow]), constant, linear, thin))
-    dtype = model.head[3].weight.dtype
+    dtype, convs = _dtype(model), cast(Any, model.convs)
     return Folded(
         tuple(stage.to(dtype) for stage in stages),
         head.w2.to(dtype),
         head.b2.to(dtype),
-        tuple(float(conv.eps) for conv in model.convs),
+        tuple(float(conv.eps) for conv in convs),
     )
 
 
@@ -209,12 +213,15 @@ def folded(model: PolyGIN) -> Folded:
     """
     known = _CACHE.get(model)
     weights = [
-        t for m in model.modules() for t in (*m._parameters.values(), *m._buffers.values()) if t is not None
+        w for m in model.modules() for w in (*m._parameters.values(), *m._buffers.values()) if w is not None
     ]
-    if known is not None and len(known[0]) == len(weights):
-        if all(snapshot.still_holds(weight) for snapshot, weight in zip(known[0], weights, strict=True)):
-            return known[1]
+    if known is not None and _unchanged(known[0], weights):
+        return known[1]
     with torch.no_grad():
         snapshots, result = [_Snapshot.take(weight) for weight in weights], fold(model)
     _CACHE[model] = snapshots, result
     return result
+
+
+def _unchanged(snapshots: list[_Snapshot], weights: list[Tensor]) -> bool:
+    return len(snapshots) == len(weights) and all(map(_Snapshot.still_holds, snapshots, weights))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from apexgnn.aggregation import Adjacency, Bags
+from apexgnn.aggregation import Bags
 from apexgnn.errors import MemoryBudgetError
 from apexgnn.explain.fused.fold import Folded
 from apexgnn.explain.fused.operators import ManyGraphs, Neighbours, OneGraph, Readout
@@ -24,43 +24,52 @@ CACHE = 20 << 20  # bytes of planes in work at a time: 480 rows of the preset in
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is done at a time.
+    """How much is done at a time, and what it takes.
 
     Attributes:
-        block: rows that fit the cache.
-        most: rows that one graph may have within the memory allowed.
+        block: rows that are worked on at a time.
+        scratch: bytes that a block takes.
+        per_row: for each layer, the bytes kept for each of its rows from block to block.
+        memory: bytes allowed.
     """
 
     block: int
-    most: int
+    scratch: int
+    per_row: tuple[int, ...]
+    memory: int
 
     @classmethod
     def of(cls, folded: Folded, *, zero: bool, memory: int) -> Plan:
-        """From the number of planes of every stage; `zero` tells whether the lowest of them are thin."""
+        """Count the planes of every layer; `zero` tells whether the lowest of them are thin."""
         thin = [stage.thin if zero else 0 for stage in folded.stages]
         layers, size = len(thin) - 1, folded.weight.element_size()
-        whole = sum(2**k + 1 - thin[k] for k in range(layers))
-        whole += sum(2 ** (k + 1) + 1 - thin[k + 1] for k in range(layers - 1))
-        work = sum(2**k + 1 for k in range(layers)) + 6 * 2 ** (layers - 1)
-        narrow = 3 * max(len(stage.linear) + len(stage.constant) for stage in folded.stages[:-1])
         width = max(len(stage.matrix) for stage in folded.stages[1:])
-        block = max(16, min(CACHE, memory // 4) // (size * (width * work + narrow)))
-        scratch = block * size * width * work
-        return cls(block, max(0, (memory - scratch) // (size * (width * whole + narrow))))
+        narrow = [3 * (len(stage.linear) + len(stage.constant)) for stage in folded.stages[:-1]]
+        full = [2**k + 1 - thin[k] for k in range(layers)]  # w
+        for k in range(layers - 1):
+            full[k] += 2 ** (k + 1) + 1 - thin[k + 1]  # u
+        working = sum(2**k + 1 for k in range(layers)) + 6 * 2 ** (layers - 1)  # y, u, grad and a sum
+        row = size * (width * working + max(narrow))
+        block = max(16, min(CACHE, memory // 4) // row)
+        per_row = tuple(size * (width * planes + extra) for planes, extra in zip(full, narrow, strict=True))
+        return cls(block, block * row, per_row, memory)
 
-    def check(self, rows: int, *, what: str, memory: int) -> None:
-        """Refuse what does not fit."""
-        if rows > max(self.most, self.block):
-            need = memory * rows / max(self.most, 1)
+    def check(self, rows: Sequence[int], *, what: str) -> None:
+        """Refuse a piece whose layers have so many rows, if it does not fit."""
+        need = self.scratch
+        if max(rows) > self.block:
+            need += sum(n * each for n, each in zip(rows, self.per_row, strict=True))
+        if need > self.memory:
             raise MemoryBudgetError(
-                f"{what} has {rows} nodes and needs about {need / 2**20:.0f} MiB, more than the "
-                f"{memory / 2**20:.0f} MiB allowed. To fix: allow more memory"
+                f"{what} has {max(rows)} nodes and needs about {need / 2**20:.0f} MiB, more than the "
+                f"{self.memory / 2**20:.0f} MiB allowed. To fix: allow more memory"
             )
 
     def pieces(self, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Runs first … last − 1 of graphs that fill a block; a larger graph is alone.
 
-        >>> list(Plan(block=300, most=10**6).pieces([100, 100, 100, 100, 900]))
+        >>> plan = Plan(block=300, scratch=0, per_row=(1,), memory=10**6)
+        >>> list(plan.pieces([100, 100, 100, 100, 900]))
         [(0, 3), (3, 4), (4, 5)]
         """
         first = rows = 0
@@ -73,18 +82,33 @@ class Plan:
 
 
 def layer_sums(
-    edge_index: Tensor, nodes: int, *, edge_weight: Tensor | None, eps: Sequence[float], dtype: torch.dtype
+    edges: Tensor,
+    rows: int,
+    *,
+    sources: int,
+    edge_weight: Tensor | None,
+    eps: Sequence[float],
+    dtype: torch.dtype,
 ) -> tuple[Neighbours, ...]:
-    """S of every layer: the edges, with a loop for the node's own share, sorted once for all."""
-    adjacency = Adjacency(torch.cat([edge_index, torch.arange(nodes).expand(2, -1)], dim=1), nodes)
+    """S of layers with these ε, among the same rows: sorted once for all.
+
+    Args:
+        edges: [2, E], from source rows to rows.
+        rows: how many rows there are; each is the source row of the same number, too.
+        sources: how many source rows there are.
+    """
+    loops = torch.arange(rows)
+    source, target = torch.cat([edges[0], loops]), torch.cat([edges[1], loops])
+    along, order = Bags.grouped(target, source, rows)
+    against, order_back = Bags.grouped(source, target, sources)
     sums: dict[float, Neighbours] = {}
-    for value in eps:
-        if value not in sums:
-            weight = None
-            if edge_weight is not None or value != 0:
-                edges = torch.ones(edge_index.size(1), dtype=dtype) if edge_weight is None else edge_weight
-                weight = torch.cat([edges, torch.full((nodes,), 1 + value, dtype=dtype)])
-            sums[value] = Neighbours(adjacency.bags(weight), adjacency.bags(weight, reverse=True))
+    for value in set(eps):
+        weight = weight_back = None
+        if edge_weight is not None or value != 0:
+            own = torch.ones(edges.size(1), dtype=dtype) if edge_weight is None else edge_weight
+            weights = torch.cat([own, torch.full((rows,), 1 + value, dtype=dtype)])
+            weight, weight_back = weights[order], weights[order_back]
+        sums[value] = Neighbours(along.weighted(weight), against.weighted(weight_back))
     return tuple(sums[value] for value in eps)
 
 
@@ -106,5 +130,6 @@ def readout_of(ptr: Tensor, *, mean: bool, space: Workspace, dtype: torch.dtype)
     if len(ptr) == 2:
         return OneGraph(1 / int(ptr[1] - ptr[0]) if mean else 1.0)
     sizes = ptr.diff()
-    share = (1 / sizes.to(dtype) if mean else torch.ones(len(sizes), dtype=dtype)).unsqueeze(1)
+    counted = sizes.clamp(min=1).to(dtype)
+    share = (1 / counted if mean else torch.ones_like(counted)).unsqueeze(1)
     return ManyGraphs(ptr[:-1] - ptr[0], torch.repeat_interleave(sizes), share, space)

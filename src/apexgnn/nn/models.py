@@ -13,6 +13,8 @@ Both are called as PyTorch Geometric calls its models:
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -83,7 +85,7 @@ class PolyGIN(nn.Module):
         theta_init: float = 0.1,
     ) -> None:
         super().__init__()
-        self.config = {
+        self.config: dict[str, Any] = {
             "in_channels": in_channels,
             "out_channels": out_channels,
             "hidden_channels": hidden_channels,
@@ -152,7 +154,7 @@ class GIN(nn.Module):
         eps: float = 0.0,
     ) -> None:
         super().__init__()
-        self.config = {
+        self.config: dict[str, Any] = {
             "in_channels": in_channels,
             "out_channels": out_channels,
             "hidden_channels": hidden_channels,

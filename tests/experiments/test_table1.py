@@ -85,7 +85,7 @@ def test_a_cell_is_worked_on_by_one_process(tmp_path):
 
 def test_cells_are_trained_once_and_appended(tmp_path, monkeypatch):
     monkeypatch.setattr(table1, "SOURCE", {})
-    short = Recipe("fast", 2, 1e-3, prepared=True)
+    short = Recipe("fast", 2, 1e-5, prepared=True, clip=1.0)
     monkeypatch.setattr(table1, "recipe", lambda name, **cell: recipe(name, **cell) and short)
     results, told = tmp_path / "cells.jsonl", []
     for seeds in (range(1), range(2), range(2)):

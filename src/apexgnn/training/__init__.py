@@ -10,7 +10,6 @@
 True
 """
 
-from apexgnn.training.loop import Keeping as Keeping
 from apexgnn.training.loop import Trained as Trained
 from apexgnn.training.loop import evaluate as evaluate
 from apexgnn.training.loop import fit as fit
@@ -18,5 +17,6 @@ from apexgnn.training.quotient import Quotient as Quotient
 from apexgnn.training.recipes import Recipe as Recipe
 from apexgnn.training.recipes import recipe as recipe
 from apexgnn.training.state import Epoch as Epoch
+from apexgnn.training.state import Keeping as Keeping
 
 __all__ = ["Epoch", "Keeping", "Quotient", "Recipe", "Trained", "evaluate", "fit", "recipe"]

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -26,10 +25,9 @@ from apexgnn.training.forward import logits, products
 from apexgnn.training.prepare import Coordinates, absorb, calibrate
 from apexgnn.training.quotient import Ints, Quotient
 from apexgnn.training.recipes import Recipe
-from apexgnn.training.state import Epoch, Progress, restore_state, save_state
+from apexgnn.training.state import STATE, Epoch, Keeping, Progress, restore_state, save_state
 
 PREPARATION_BATCH = 512
-STATE = "state.safetensors"
 DRAWS = 1 << 32  # step k of the run with seed s draws its dropout from the generator seeded s·2³² + k
 SPIKE = 100.0  # a best validation loss above this is no learning: guessing has log(classes)
 
@@ -49,19 +47,6 @@ class Trained:
     best: Epoch
     history: tuple[Epoch, ...]
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Keeping:
-    """Where a run leaves its state, and how often.
-
-    Attributes:
-        folder: for `state.safetensors`.
-        every: seconds between two writes.
-    """
-
-    folder: Path
-    every: float = 30.0
 
 
 def fit(

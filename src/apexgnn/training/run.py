@@ -26,10 +26,10 @@ from apexgnn.errors import InputError
 from apexgnn.files import write_atomically
 from apexgnn.nn import GIN, PolyGIN, save
 from apexgnn.training.evaluate import accuracy, evaluate
-from apexgnn.training.loop import STATE, Keeping, Trained, fit
+from apexgnn.training.loop import Trained, fit
 from apexgnn.training.quotient import Quotient
 from apexgnn.training.recipes import Recipe
-from apexgnn.training.state import Epoch
+from apexgnn.training.state import STATE, Epoch, Keeping
 
 SPLIT_SEED = 0  # one split for all seeds of a table: they differ in initialisation, order and dropout alone
 

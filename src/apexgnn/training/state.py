@@ -21,6 +21,21 @@ from torch import Tensor
 from apexgnn.errors import TrainingError
 from apexgnn.files import write_atomically
 
+STATE = "state.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where a run leaves its state, and how often.
+
+    Attributes:
+        folder: for `state.safetensors`.
+        every: seconds between two writes.
+    """
+
+    folder: Path
+    every: float = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Epoch:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from apexgnn.attribution import Certificate as Certificate
     from apexgnn.attribution import TraceRow as TraceRow
     from apexgnn.explain import APEX as APEX
+    from apexgnn.explain import Permutation as Permutation
     from apexgnn.explain import attribute as attribute
     from apexgnn.explain import attribute_many as attribute_many
     from apexgnn.explain import attribute_nodes as attribute_nodes
@@ -40,6 +41,7 @@ _HOME = {
     "APEX": "apexgnn.explain",
     "Attribution": "apexgnn.attribution",
     "Certificate": "apexgnn.attribution",
+    "Permutation": "apexgnn.explain",
     "TraceRow": "apexgnn.attribution",
     "attribute": "apexgnn.explain",
     "attribute_many": "apexgnn.explain",
@@ -63,6 +65,7 @@ __all__ = [
     "MoleculeError",
     "NotPolynomialError",
     "NumericalError",
+    "Permutation",
     "TargetError",
     "TraceRow",
     "TrainingError",

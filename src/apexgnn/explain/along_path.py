@@ -19,19 +19,9 @@ from apexgnn.explain.certify import at_the_end
 from apexgnn.explain.passes import carry
 from apexgnn.explain.question import Question, Target, resolve_target
 from apexgnn.explain.remembered import Remembered
+from apexgnn.explain.shares import Shares, pick
 from apexgnn.path.quadrature import quadrature
 from apexgnn.path.resolution import Resolution
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shares:
-    """φ [N, F], the explained columns [G], f(X) and f(X′) there [G], and why φ is exact."""
-
-    features: Tensor
-    target: Tensor
-    score: Tensor
-    baseline_score: Tensor
-    certificate: Certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +48,6 @@ def along_path(question: Question, target: Target, *, memory: int) -> Shares:
         baseline_score=pick(start, column),
         certificate=certificate,
     )
-
-
-def pick(logits: Tensor, column: Tensor) -> Tensor:
-    """The entries [G] of [G, C] in the explained columns."""
-    return logits.gather(1, column.unsqueeze(1)).squeeze(1)
 
 
 def _look(question: Question) -> _Seen:
@@ -115,7 +100,7 @@ def _part(question: Question, mask: Tensor, graphs: slice) -> Question:
         question,
         data=data,
         x=question.x[mask],
-        baseline=question.baseline[mask],
+        baselines=(question.baseline[mask],),
         owner=owner,
         graphs=graphs.stop - graphs.start,
         index=index,

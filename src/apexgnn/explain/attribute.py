@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from apexgnn.attribution import Attribution, Certificate
+from apexgnn.attribution import Attribution
 from apexgnn.errors import NumericalError
 from apexgnn.explain.along_path import along_path
 from apexgnn.explain.question import Call, Model, Question, Target, ask
+from apexgnn.explain.shares import Shares, averaged
 from apexgnn.explain.untouched import untouched
 
 
@@ -39,7 +40,8 @@ def attribute(
         model: polynomial in its node features; called as PyTorch Geometric calls its models.
         data: a `Data` or `Batch`; a batch is explained in one pass.
         target: the output column, an int or one per graph; None explains the predicted class.
-        baseline: where the path starts: None for zero, a number, [F] or [N, F].
+        baseline: where the path starts: None for zero, a number, [F] or [N, F]; or a distribution to average over,
+            as a list of these, "mean", "permutation" or `Permutation(draws, seed)`.
         index: the node to explain, for a node task; one in each graph of a batch, if there are several.
         call: `call(model, data)` for models with another signature.
         memory: bound in bytes; a batch that needs more is taken in parts, and a graph that does is refused.
@@ -56,51 +58,34 @@ def attribute(
     """
     question = ask(model, data, baseline=baseline, index=index, call=call)
     with untouched(model):
-        shares = along_path(question, target, memory=memory)
-    return attribution(
-        question,
-        features=shares.features,
-        target=shares.target,
-        score=shares.score,
-        baseline_score=shares.baseline_score,
-        evaluations=shares.certificate.points,
-        certificate=shares.certificate,
-        method="apex",
-    )
+        shares = averaged([along_path(one, target, memory=memory) for one in question.each()])
+    assert shares.certificate is not None
+    evaluations = shares.certificate.points * len(question.baselines)
+    return attribution(question, shares, evaluations=evaluations, method="apex")
 
 
-def attribution(
-    question: Question,
-    *,
-    features: Tensor,
-    target: Tensor,
-    score: Tensor,
-    baseline_score: Tensor,
-    evaluations: int,
-    certificate: Certificate | None,
-    method: str,
-) -> Attribution:
+def attribution(question: Question, shares: Shares, *, evaluations: int, method: str) -> Attribution:
     """Assemble the result, with its residual and condition number; refuse numbers that are none."""
-    nodes = features.sum(dim=1)
-    share, size = question.per_graph(nodes), question.per_graph(features.abs().sum(dim=1))
-    values = (features, score, baseline_score)
-    if not all(bool(torch.isfinite(v).all()) for v in values):
+    features = shares.features
+    if not all(bool(torch.isfinite(v).all()) for v in (features, shares.score, shares.baseline_score)):
         advice = (
             "use float64: model.double() and data.x.double()"
             if features.dtype == torch.float32
             else "rescale"
         )
         raise NumericalError(f"the score or its gradient left the range of {features.dtype}; {advice}")
+    nodes = features.sum(dim=1)
+    share, size = question.per_graph(nodes), question.per_graph(features.abs().sum(dim=1))
     return Attribution(
         features=features,
         nodes=nodes,
-        target=target,
-        score=score,
-        baseline_score=baseline_score,
-        residual=share - (score - baseline_score),
+        target=shares.target,
+        score=shares.score,
+        baseline_score=shares.baseline_score,
+        residual=share - (shares.score - shares.baseline_score),
         evaluations=evaluations,
-        exact=certificate is not None,
-        certificate=certificate,
+        exact=shares.certificate is not None,
+        certificate=shares.certificate,
         condition=size / share.abs(),
         method=method,
     )

@@ -19,12 +19,12 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.errors import InputError
-from apexgnn.explain.along_path import pick
 from apexgnn.explain.attribute import attribution
 from apexgnn.explain.question import Call, Model, Question, Target, ask, resolve_target
 from apexgnn.explain.remembered import Remembered
+from apexgnn.explain.shares import Shares, averaged, pick
 from apexgnn.explain.untouched import untouched
-from apexgnn.path.quadrature import quadrature
+from apexgnn.path.quadrature import Rule, quadrature
 
 _BYTES_PER_ROW = Remembered[float]()
 _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
@@ -62,25 +62,23 @@ def integrated_gradients(
     question = ask(model, data, baseline=baseline, index=index, call=call)
     _check_deterministic(model)
     with untouched(model):
-        logits, start = question.logits(question.x), question.logits(question.baseline)
-        column = resolve_target(target, logits)
-        gradient = torch.zeros_like(question.x)
-        weights = torch.tensor(points.weights).to(gradient)
-        for chunk in _chunks(question, len(points), memory):
-            taus = torch.tensor(points.nodes[chunk]).to(gradient)
-            with _measured(question, len(taus) * question.x.size(0)):
-                gradients = _gradients(question, column, taus)
-            gradient += torch.einsum("k,knf->nf", weights[chunk], gradients)
-    return attribution(
-        question,
-        features=(question.x - question.baseline) * gradient,
-        target=column,
-        score=pick(logits, column),
-        baseline_score=pick(start, column),
-        evaluations=len(points),
-        certificate=None,
-        method=f"integrated gradients, {rule}",
-    )
+        shares = averaged([_approximate(one, points, target, memory) for one in question.each()])
+    evaluations = len(points) * len(question.baselines)
+    return attribution(question, shares, evaluations=evaluations, method=f"integrated gradients, {rule}")
+
+
+def _approximate(question: Question, points: Rule, target: Target, memory: int) -> Shares:
+    logits, start = question.logits(question.x), question.logits(question.baseline)
+    column = resolve_target(target, logits)
+    gradient = torch.zeros_like(question.x)
+    weights = torch.tensor(points.weights).to(gradient)
+    for chunk in _chunks(question, len(points), memory):
+        taus = torch.tensor(points.nodes[chunk]).to(gradient)
+        with _measured(question, len(taus) * question.x.size(0)):
+            gradients = _gradients(question, column, taus)
+        gradient += torch.einsum("k,knf->nf", weights[chunk], gradients)
+    features = (question.x - question.baseline) * gradient
+    return Shares(features, column, pick(logits, column), pick(start, column))
 
 
 def _check_deterministic(model: Model) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from apexgnn.errors import BaselineError, GraphError, InputError, TargetError
+from apexgnn.errors import GraphError, InputError, TargetError
+from apexgnn.explain.baselines import resolve_baselines
 
 Model = Callable[..., Any]
 Call = Callable[[Any, Data], Any]
@@ -28,7 +29,8 @@ class Question:
     """A checked model call, and the input and baseline between which its score is explained.
 
     Attributes:
-        x, baseline: [N, F], the ends of the path.
+        x: [N, F], the end of every path.
+        baselines: [N, F] each, where the paths start.
         owner: [N], the graph that each node belongs to.
         graphs: G, how many scores there are.
         index: [G], the nodes whose scores are explained, for a node task.
@@ -37,11 +39,20 @@ class Question:
     model: Model
     data: Data
     x: Tensor
-    baseline: Tensor
+    baselines: tuple[Tensor, ...]
     owner: Tensor
     graphs: int
     index: Tensor | None
     call: Call
+
+    @property
+    def baseline(self) -> Tensor:
+        """The only baseline, or the first."""
+        return self.baselines[0]
+
+    def each(self) -> Iterator[Question]:
+        """The same question from each of the baselines."""
+        return (replace(self, baselines=(one,)) for one in self.baselines)
 
     def output(self, x: Any) -> Any:
         """What the model returns for these features on this graph."""
@@ -105,7 +116,7 @@ def ask(
         model=model,
         data=data,
         x=x,
-        baseline=resolve_baseline(baseline, x),
+        baselines=tuple(resolve_baselines(baseline, x, owner)),
         owner=owner,
         graphs=int(owner.max()) + 1,
         index=where,
@@ -254,24 +265,6 @@ def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:
             fix="explain several nodes of one graph by apexgnn.attribute_many",
         )
     return where
-
-
-def resolve_baseline(baseline: Any, x: Tensor) -> Tensor:
-    """Zero, a number, one row [F] for all nodes, or a full [N, F]."""
-    if baseline is None:
-        return torch.zeros_like(x)
-    try:
-        value = torch.as_tensor(baseline, dtype=x.dtype, device=x.device).detach()
-    except (TypeError, ValueError, RuntimeError):
-        raise BaselineError(
-            "baseline", got=type(baseline).__name__, expected="a number or a tensor"
-        ) from None
-    if value.shape not in (torch.Size(()), x.shape[1:], x.shape):
-        expected = f"a number, [F] = [{x.size(1)}] or [N, F] = {list(x.shape)}"
-        raise BaselineError("baseline", got=f"shape {list(value.shape)}", expected=expected)
-    if not bool(torch.isfinite(value).all()):
-        raise BaselineError("baseline", got="NaN or infinite values", expected="finite values")
-    return value.expand_as(x).clone()
 
 
 def resolve_target(target: Target, logits: Tensor) -> Tensor:

@@ -51,7 +51,11 @@ Cell = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A paired difference of means with its 95 % interval."""
+    """A paired difference of means with its 95 % interval.
+
+    >>> print(Difference(0.5, -0.25, 1.25, pairs=10))
+    +0.50 [-0.25, +1.25]
+    """
 
     mean: float
     low: float
@@ -77,7 +81,11 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Difference:
 
 
 def read_cells(path: Path) -> list[Cell]:
-    """The finished cells; a line cut short by a crash is not one."""
+    """The finished cells; a line cut short by a crash is not one.
+
+    >>> read_cells(Path("nowhere.jsonl"))
+    []
+    """
     cells = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
@@ -102,7 +110,14 @@ def append_cell(path: Path, outcome: Outcome) -> None:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[bool]:
-    """Whether this process may work in the folder; the lock goes with the process, however it ends."""
+    """Whether this process may work in the folder; the lock goes with the process, however it ends.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, claimed(Path(folder)) as first:
+    ...     with claimed(Path(folder)) as second:
+    ...         print(first, second)
+    True False
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:
         try:
@@ -153,7 +168,12 @@ def reproduce(
 
 
 def table(cells: Sequence[Cell]) -> str:
-    """Markdown: mean ± standard deviation beside the paper's, and the paired difference PolyGIN − GIN."""
+    """Markdown: mean ± standard deviation beside the paper's, and the paired difference PolyGIN − GIN.
+
+    >>> cell = {"dataset": "bbbp", "model": "gin", "recipe": "fast", "seed": 0, "parameters": 545402, "epochs": 40}
+    >>> print(table([cell | {"test_accuracy": 90.0}]).splitlines()[-1])
+    | bbbp | fast | GIN | 545,402 | 40 | 1 | 90.00 | 89.90 ± 1.09 |  |
+    """
     lines = [
         "| data set | recipe | model | parameters | epochs | seeds | test accuracy, % | paper, % | PolyGIN − GIN |",
         "|---|---|---|---|---|---|---|---|---|",

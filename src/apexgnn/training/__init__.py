@@ -10,8 +10,8 @@
 True
 """
 
+from apexgnn.training.evaluate import evaluate as evaluate
 from apexgnn.training.loop import Trained as Trained
-from apexgnn.training.loop import evaluate as evaluate
 from apexgnn.training.loop import fit as fit
 from apexgnn.training.quotient import Quotient as Quotient
 from apexgnn.training.recipes import Recipe as Recipe

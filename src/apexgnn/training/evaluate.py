@@ -43,7 +43,7 @@ def accuracy(model: PolyGIN | GIN, data: GraphDataset, which: Tensor) -> float:
         predicted = model(graph.x, graph.edge_index)[which].argmax(dim=1)
         return 100 * float((predicted == data.y[which]).double().mean())
     right = 0
-    for chosen in which.split(EVALUATION_BATCH):
+    for chosen in torch.split(which, EVALUATION_BATCH):
         batch = data.batch(chosen)
         predicted = model(batch.x, batch.edge_index, batch.batch, batch_size=len(chosen)).argmax(dim=1)
         right += int((predicted == data.y[chosen]).sum())

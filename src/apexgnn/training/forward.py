@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, relu
 
 from apexgnn.errors import InputError
-from apexgnn.nn import GIN, PolyGIN
+from apexgnn.nn import GIN, PolyGIN, PolyGINConv
 from apexgnn.training.quotient import QuotientBatch, Sums, gather
 
 
@@ -33,29 +34,50 @@ def logits(model: PolyGIN | GIN, batch: QuotientBatch) -> Tensor:
     >>> torch.allclose(fast, model(edge.x, edge.edge_index), atol=1e-5)
     True
     """
-    if float(model.convs[0].eps if isinstance(model, PolyGIN) else model.eps) != 0.0:
+    eps = float(poly_layers(model)[0].eps) if isinstance(model, PolyGIN) else model.eps
+    if eps != 0.0:
         raise InputError("model", got="ε ≠ 0", expected="ε = 0, fixed, as in the presets")
-    return model.head(_poly(model, batch) if isinstance(model, PolyGIN) else _relu(model, batch))
+    rows = _poly(model, batch) if isinstance(model, PolyGIN) else _relu(model, batch)
+    scores: Tensor = model.head(rows)
+    return scores
+
+
+def poly_layers(model: PolyGIN) -> list[PolyGINConv]:
+    """The message-passing layers, first to last.
+
+    >>> len(poly_layers(PolyGIN(2, 2, hidden_channels=3)))
+    3
+    """
+    return [cast(PolyGINConv, conv) for conv in model.convs]
+
+
+def relu_layers(model: GIN) -> list[tuple[nn.Linear, nn.Linear]]:
+    """W₁ and W₂ of every layer of a GIN.
+
+    >>> relu_layers(GIN(2, 2, hidden_channels=3))[0][0].in_features
+    2
+    """
+    pairs = [cast(nn.Sequential, conv) for conv in model.convs]
+    return [(cast(nn.Linear, pair[0]), cast(nn.Linear, pair[2])) for pair in pairs]
 
 
 def _poly(model: PolyGIN, batch: QuotientBatch) -> Tensor:
-    first, *rest = model.convs
-    h = first.act(first.norm(first.lin1(batch.features)))
+    first, *rest = poly_layers(model)
+    h: Tensor = first.act(first.norm(first.lin1(batch.features)))
     below = first.lin2
     for conv, sums in zip(rest, batch.levels, strict=True):
         z = gather(transfer(h, below, conv.lin1), sums) + conv.lin1.bias
         h, below = conv.act(conv.norm(z)), conv.lin2
     if model.task == "graph" and model.readout == "sum":
         return pooled(model, below(h), batch.outputs)
-    return below(pooled(model, h, batch.outputs))
+    return cast(Tensor, below(pooled(model, h, batch.outputs)))
 
 
 def _relu(model: GIN, batch: QuotientBatch) -> Tensor:
-    first, *rest = model.convs
-    h = first(batch.features)
-    for conv, sums in zip(rest, batch.levels, strict=True):
-        z = gather(linear(h, conv[0].weight), sums) + conv[0].bias
-        h = relu(conv[2](relu(z)))
+    (into, out), *rest = relu_layers(model)
+    h = relu(out(relu(into(batch.features))))
+    for (into, out), sums in zip(rest, batch.levels, strict=True):
+        h = relu(out(relu(gather(linear(h, into.weight), sums) + into.bias)))
     return pooled(model, h, batch.outputs)
 
 

@@ -110,7 +110,7 @@ class _Run:
         self.coordinates: Coordinates | None = None
         self.quotient = self._prepared(quotient) if recipe.prepared else quotient
         self.whole = self.quotient.batch(self.train) if model.task == "node" else None
-        self.parameters = list(model.parameters())
+        self.parameters: list[Tensor] = list(model.parameters())
         self.optimiser = torch.optim.Adam(
             self.parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True
         )
@@ -159,7 +159,7 @@ class _Run:
             group["lr"] = recipe.rate(progress.step / total)
         loss = cross_entropy(logits(self.model, batch), batch.labels)
         self.optimiser.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         if recipe.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.parameters, recipe.clip)
         self.optimiser.step()
@@ -167,7 +167,7 @@ class _Run:
         if self.average is not self.model:
             decay = min(recipe.average, (1 + progress.step) / (10 + progress.step))
             with torch.no_grad():
-                torch._foreach_lerp_(list(self.average.parameters()), self.parameters, 1 - decay)
+                torch._foreach_lerp_([*self.average.parameters()], self.parameters, 1 - decay)
         progress.loss_sum += float(loss.detach()) * len(batch.labels)
         if not math.isfinite(progress.loss_sum):
             raise self._diverged(f"the loss of step {progress.step} is {float(loss.detach())}")

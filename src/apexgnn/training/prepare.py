@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from apexgnn.nn import GIN, PolyGIN
-from apexgnn.training.forward import pooled, transfer
+from apexgnn.training.forward import poly_layers, pooled, relu_layers, transfer
 from apexgnn.training.quotient import Quotient, QuotientBatch, gather
 
 SMALLEST = 1e-3  # a channel that hardly varies on the batch is not blown up beyond this
@@ -68,22 +69,32 @@ def absorb(model: PolyGIN | GIN, coordinates: Coordinates) -> None:
     >>> torch.allclose(model.convs[0].lin1(a), before, atol=1e-6)
     True
     """
-    linear = model.convs[0].lin1 if isinstance(model, PolyGIN) else model.convs[0][0]
+    linear = poly_layers(model)[0].lin1 if isinstance(model, PolyGIN) else relu_layers(model)[0][0]
     linear.weight.div_(coordinates.scale)
     linear.bias.sub_(linear.weight @ coordinates.mean)
 
 
 @torch.no_grad()
 def calibrate(model: PolyGIN, batch: QuotientBatch) -> None:
-    """Give the input of every σ mean 0 and variance 1 on this batch, first layer first."""
-    first, *rest = model.convs
-    z = _centred(first.lin1, first.lin1(batch.features))
-    for conv, after, sums in zip(model.convs, [*rest, None], [*batch.levels, None], strict=True):
+    """Give the input of every σ mean 0 and variance 1 on this batch, first layer first.
+
+    >>> from apexgnn.data import load
+    >>> model, nodes = PolyGIN(10, 4, hidden_channels=6, task="node"), torch.arange(700)
+    >>> batch = Quotient.of(load("ba-shapes").graphs, task="node").batch(nodes)
+    >>> calibrate(model, batch)
+    >>> z = model.convs[0].norm(model.convs[0].lin1(batch.features))
+    >>> torch.allclose(z.var(dim=0, correction=0), torch.ones(6), atol=1e-3)
+    True
+    """
+    layers = poly_layers(model)
+    z = _centred(layers[0].lin1, layers[0].lin1(batch.features))
+    for level, conv in enumerate(layers):
         conv.norm.scale.copy_(1 / z.std(dim=0, correction=0).clamp(min=SMALLEST))
-        h = conv.act(conv.norm(z))
-        if after is not None and sums is not None:
-            z = _centred(after.lin1, gather(transfer(h, conv.lin2, after.lin1), sums) + after.lin1.bias)
-    head = model.head[0]
+        h: Tensor = conv.act(conv.norm(z))
+        if level < len(batch.levels):
+            after = layers[level + 1].lin1
+            z = _centred(after, gather(transfer(h, conv.lin2, after), batch.levels[level]) + after.bias)
+    head = cast(nn.Linear, model.head[0])
     z = _centred(head, head(conv.lin2(pooled(model, h, batch.outputs))))
     size = z.std(dim=0, correction=0).clamp(min=SMALLEST)
     head.weight.div_(size.unsqueeze(1))

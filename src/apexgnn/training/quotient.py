@@ -111,7 +111,8 @@ def gather(h: Tensor, sums: Sums) -> Tensor:
     >>> kept.tolist(), gather(torch.tensor([[1.0], [10.0]]), sums).tolist()
     ([5, 9], [[11.0], [10.0]])
     """
-    return _Gather.apply(h, sums)
+    out: Tensor = _Gather.apply(h, sums)  # type: ignore[no-untyped-call]
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,10 @@ class Quotient:
         return QuotientBatch(features, tuple(reversed(levels)), outputs, self.labels[torch.from_numpy(which)])
 
 
-def _distinct(rows: NDArray) -> Ints:
+def _distinct(rows: NDArray[np.generic]) -> Ints:
     """A number for every row, equal rows having equal numbers."""
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    numbers: Ints = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return numbers
 
 
 def _refined(colour: Ints, closed: Rows) -> Ints:
@@ -208,7 +210,7 @@ def _refined(colour: Ints, closed: Rows) -> Ints:
     return refined
 
 
-def _summed(x: NDArray, rows: Rows) -> Tensor:
+def _summed(x: NDArray[np.generic], rows: Rows) -> Tensor:
     """[lists, F], the sum of the rows of x in every list, in float32."""
     features = torch.from_numpy(np.asarray(x, dtype=np.float32))
     start, index = torch.from_numpy(rows.start[:-1]), torch.from_numpy(rows.index)

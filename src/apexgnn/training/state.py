@@ -31,6 +31,9 @@ class Keeping:
     Attributes:
         folder: for `state.safetensors`.
         every: seconds between two writes.
+
+    >>> Keeping(Path("runs/mine")).every
+    30.0
     """
 
     folder: Path
@@ -46,6 +49,9 @@ class Epoch:
         train_loss: mean over the epoch's steps, each before it was taken.
         validation_loss, validation_accuracy: of the averaged weights at the epoch's end; accuracy in percent.
         learning_rate: at the epoch's end.
+
+    >>> Epoch(1, 0.6, 0.5, 75.0, 1e-3).validation_accuracy
+    75.0
     """
 
     epoch: int
@@ -65,6 +71,9 @@ class Progress:
         seconds: processor time spent, all threads together divided by their number.
         best: row of the best epoch, None before there is one.
         history: the finished epochs.
+
+    >>> Progress().step
+    0
     """
 
     step: int = 0
@@ -75,14 +84,31 @@ class Progress:
 
 
 def save_state(path: Path, tensors: dict[str, Tensor], progress: Progress, run: dict[str, Any]) -> None:
-    """Write the state of a run; `run` says which run it is."""
+    """Write the state of a run; `run` says which run it is.
+
+    >>> import tempfile
+    >>> weight = torch.ones(2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / STATE
+    ...     save_state(path, {"weight": weight}, Progress(step=7), {"seed": 0})
+    ...     weight.zero_()
+    ...     print(restore_state(path, {"weight": weight}, {"seed": 0}).step, weight.tolist())
+    tensor([0., 0.])
+    7 [1.0, 1.0]
+    """
     header = {"run": json.dumps(run), "progress": json.dumps(asdict(progress))}
     write_atomically(path, save({k: v.detach().contiguous() for k, v in tensors.items()}, metadata=header))
 
 
 @torch.no_grad()
 def restore_state(path: Path, tensors: dict[str, Tensor], run: dict[str, Any]) -> Progress:
-    """Read a state into `tensors`, in place; refuse that of another run."""
+    """Read a state into `tensors`, in place; refuse that of another run.
+
+    >>> restore_state(Path("nowhere"), {}, {})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    apexgnn.errors.TrainingError: nowhere cannot be resumed (...). To fix: delete it and train anew.
+    """
     try:
         with safe_open(os.fspath(path), framework="pt") as file:
             header = file.metadata() or {}

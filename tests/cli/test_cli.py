@@ -18,7 +18,7 @@ from apexgnn.errors import ApexError
 from apexgnn.nn import GIN, PolyGIN, load, save
 
 
-def run(*arguments, check=True):
+def run(*arguments):
     """The installed program's entry point, in a process of its own."""
     program = "from apexgnn.cli import main; main()"
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
@@ -26,7 +26,7 @@ def run(*arguments, check=True):
         [sys.executable, "-c", program, *map(str, arguments)],
         capture_output=True,
         text=True,
-        check=check,
+        check=False,
         env=environment,
     )
 
@@ -107,19 +107,32 @@ def test_certify_refuses_a_bad_graph_in_words(content, word, tmp_path, monkeypat
     assert word in capsys.readouterr().err
 
 
-def test_every_refusal_is_one_red_message_and_no_traceback(tmp_path):
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        (["certify", "nowhere"], "no such folder"),
+        (["certify", "gin"], "relu"),
+        (["demo", "--out", "taken/x"], "--out"),
+    ],
+)
+def test_every_refusal_is_one_message(arguments, word, tmp_path, monkeypatch, capsys):
     save(GIN(2, 2, hidden_channels=3), tmp_path / "gin")
-    for arguments, word in [
-        (["certify", tmp_path / "nowhere"], "no such folder"),
-        (["certify", tmp_path / "gin"], "relu"),
-        (["demo", "--out", "/dev/null/folder"], "--out"),
-    ]:
-        done = run(*arguments, check=False)
-        assert done.returncode == 2
-        assert done.stdout == ""
-        assert done.stderr.startswith("error: ")
-        assert word in done.stderr
-        assert "Traceback" not in done.stderr
+    (tmp_path / "taken").write_text("a file")
+    monkeypatch.chdir(tmp_path)
+    assert in_process(monkeypatch, *arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert word in err
+    assert len(err.splitlines()) == 1
+
+
+def test_no_traceback_reaches_the_terminal(tmp_path):
+    done = run("certify", tmp_path / "nowhere")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_an_error_that_is_ours_to_fix_keeps_its_traceback(monkeypatch):

@@ -13,6 +13,7 @@ Both are called as PyTorch Geometric calls its models:
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -102,7 +103,7 @@ class PolyGIN(nn.Module):
         widths = [in_channels] + [hidden_channels] * num_layers
         self.convs = nn.ModuleList(
             PolyGINConv(a, b, eps=eps, train_eps=train_eps, theta=theta, theta_init=theta_init)
-            for a, b in zip(widths[:-1], widths[1:], strict=True)
+            for a, b in pairwise(widths)
         )
         self.head = nn.Sequential(
             nn.Linear(widths[-1], hidden_channels),
@@ -167,8 +168,7 @@ class GIN(nn.Module):
         self.task, self.readout, self.eps = task, readout, eps
         widths = [in_channels] + [hidden_channels] * num_layers
         self.convs = nn.ModuleList(
-            nn.Sequential(nn.Linear(a, b), nn.ReLU(), nn.Linear(b, b), nn.ReLU())
-            for a, b in zip(widths[:-1], widths[1:], strict=True)
+            nn.Sequential(nn.Linear(a, b), nn.ReLU(), nn.Linear(b, b), nn.ReLU()) for a, b in pairwise(widths)
         )
         self.head = nn.Sequential(
             nn.Linear(widths[-1], hidden_channels),

@@ -14,7 +14,7 @@ from torch_geometric.nn import GCN, SAGEConv
 from apexgnn import MemoryBudgetError, peers
 from apexgnn.explain.question import ask
 from apexgnn.nn import GIN, PolyGIN
-from apexgnn.peers.explainer import Case
+from apexgnn.peers.case import Case
 from apexgnn.peers.flows import count_flows, list_flows, looped
 from apexgnn.peers.flowx import layer_edges, marginals
 from apexgnn.peers.layers import Twin

@@ -10,10 +10,13 @@ from torch_geometric.data import Data
 
 from apexgnn import peers
 from apexgnn.explain.question import ask
-from apexgnn.nn import GIN
-from apexgnn.peers.explainer import Case
+from apexgnn.nn import GIN, PolyGIN
+from apexgnn.peers.case import Case
+from apexgnn.peers.presence import SharedPresence
 from apexgnn.peers.subgraphx import SubgraphX, _Search, coalitions
 from apexgnn.testing import random_graph
+
+GENERATOR = torch.Generator().manual_seed(0)
 
 
 def setting(nodes=7, seed=0):
@@ -123,6 +126,34 @@ def test_scores_over_all_sizes():
     assert float(result.nodes.min()) >= 1 / 6 - 1e-12  # at size N everything stays
     assert result.nodes.unique().numel() > 2  # a ranking, not a set
     assert result.evaluations > 0
+
+
+@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("task", ["graph", "node"])
+def test_shared_presence_is_only_faster(network, task, monkeypatch):
+    torch.manual_seed(0)
+    model = network(3, 2, hidden_channels=5, task=task).double().eval()
+    edge_index = torch.cat(
+        [random_graph(7, features=3, generator=GENERATOR).edge_index, torch.tensor([[2], [2]])], 1
+    )
+    weight = torch.rand(edge_index.size(1)).double()
+    data = Data(x=torch.randn(7, 3).double(), edge_index=edge_index, edge_weight=weight)
+    case = Case(ask(model, data, index=3 if task == "node" else None), torch.tensor([0]))
+    shared = SharedPresence.of(case)
+    present = torch.rand(300, 7) < 0.6
+    for limit in (10**6, 5):  # remembering everything, and forgetting at every turn
+        monkeypatch.setattr("apexgnn.peers.presence.REMEMBERED", limit)
+        for part in present.split(100):
+            assert torch.allclose(shared.logits(part), case.copies(data.x * part.unsqueeze(-1)), atol=1e-12)
+
+
+def test_balls_too_large_to_be_named_are_copied():
+    model, _ = setting()
+    star = torch.stack([torch.zeros(70, dtype=torch.long), torch.arange(1, 71)])
+    data = Data(x=torch.randn(71, 3).double(), edge_index=torch.cat([star, star.flip(0)], 1))
+    assert SharedPresence.of(Case(ask(model, data), torch.tensor([0]))) is None
+    tree = search(model, data, shapley_samples=2)
+    assert len(tree.branches) == 1
 
 
 def test_pieces_without_edges_between_them():

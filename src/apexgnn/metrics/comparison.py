@@ -25,7 +25,7 @@ class Explains(Protocol):
     """Anything that explains one graph, as the peers do."""
 
     def explain(
-        self, model: nn.Module, data: Data, *, target: Any = None, index: int | None = None, seed: int = 0
+        self, model: nn.Module, data: Data, *, target: Any = None, index: Any = None, seed: int = 0
     ) -> Attribution:
         """Explain a graph, or a node of it."""
 

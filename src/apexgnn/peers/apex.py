@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.explain import attribute
 from apexgnn.explain.question import Target
 from apexgnn.explain.untouched import untouched
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ class Apex(Explainer):
         data: Data,
         *,
         target: Target = None,
-        index: int | None = None,
+        index: int | Tensor | None = None,
         seed: int = 0,
     ) -> Attribution:
         """Exact, with its certificate; the seed has nothing to decide."""

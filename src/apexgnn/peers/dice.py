@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import torch
 
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 
 
 @dataclass(frozen=True, kw_only=True)

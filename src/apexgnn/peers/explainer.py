@@ -10,11 +10,10 @@ also for those that never promised that it vanishes.
 from __future__ import annotations
 
 import copy
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -22,72 +21,9 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.conversion import Conversion, node_scores
-from apexgnn.errors import InputError, NumericalError
-from apexgnn.explain.question import Question, Target, ask, resolve_target
-from apexgnn.replicas import evaluate_copies
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """A checked question about a private copy of the model, and the explained column of every graph."""
-
-    question: Question
-    target: Tensor
-
-    @property
-    def model(self) -> nn.Module:
-        """The copy: in evaluation mode, free to be changed."""
-        return cast(nn.Module, self.question.model)
-
-    @property
-    def index(self) -> int | None:
-        """The explained node, or None for a graph task."""
-        return self.question.index
-
-    @property
-    def edge_index(self) -> Tensor:
-        """[2, E]."""
-        return self.question.data.edge_index
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What the model is given beside x and edge_index."""
-        data = self.question.data
-        given = {} if self.index is not None else {"batch": self.question.owner}
-        weighted = "edge_weight" in inspect.signature(self.model.forward).parameters
-        return (
-            given | {"edge_weight": data.edge_weight} if weighted and data.edge_weight is not None else given
-        )
-
-    def score(self, x: Tensor) -> Tensor:
-        """[G], the explained scores at these features, with gradients."""
-        logits = self.question.rows(self.question.output(x).unsqueeze(0))[0]
-        return logits.gather(1, self.target.unsqueeze(1)).squeeze(1)
-
-    def copies(self, x: Tensor) -> Tensor:
-        """[R, C], the logits of R versions [R, N, F] of a single graph's features, without gradients."""
-        question = self.question
-        with torch.no_grad():
-            return evaluate_copies(
-                lambda data: question.call(question.model, data), question.data, x=x, index=question.index
-            )
-
-    def classes(self) -> int:
-        """The label of a single graph, for methods that speak of probabilities."""
-        columns = self.question.logits(self.question.x).size(1)
-        if columns < 2:
-            raise InputError("model", got="one output column", expected="one column per class")
-        return int(self.target)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """What a method found: scores of features [N, F], nodes [N] or edges [E], and what it cost."""
-
-    features: Tensor | None = None
-    nodes: Tensor | None = None
-    edges: Tensor | None = None
-    evaluations: int = 1
+from apexgnn.errors import NumericalError
+from apexgnn.explain.question import Target, ask, resolve_target
+from apexgnn.peers.case import Case, Scores, joined, part_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +71,7 @@ class Explainer(ABC):
         data: Data,
         *,
         target: Target = None,
-        index: int | None = None,
+        index: int | Tensor | None = None,
         seed: int = 0,
     ) -> Attribution:
         """Explain one graph, every graph of a batch, or one node.
@@ -144,8 +80,14 @@ class Explainer(ABC):
             model: called as PyTorch Geometric calls its models; it is not touched.
             data: a `Data` or `Batch`.
             target: the output column, an int or one per graph; None explains the predicted class.
-            index: the node to explain, for a node task.
+            index: the node to explain, for a node task; one in each graph of a batch.
             seed: of everything random; each graph of a batch is explained as it would be alone.
+
+        >>> from apexgnn import peers
+        >>> from apexgnn.nn import GIN
+        >>> data = Data(x=torch.rand(3, 2), edge_index=torch.tensor([[0, 1], [1, 2]]))
+        >>> peers.get("occlusion").explain(GIN(2, 2, hidden_channels=4), data, target=1).target
+        tensor([1])
         """
         with torch.inference_mode(False), torch.enable_grad():
             private = copy.deepcopy(model).eval().requires_grad_(False)
@@ -179,63 +121,18 @@ class Explainer(ABC):
         """Answer a single question (any batch, where `batched`)."""
 
     def _found(self, case: Case, seed: int) -> Scores:
-        """Scores of the whole batch, under the seed, in one go or graph by graph."""
+        """Scores of the whole batch in one go or graph by graph, each under the seed where there are dice."""
+        if self.batched or case.question.graphs == 1:
+            return self._seeded(case, seed)
+        parts = [part_of(case, graph) for graph in range(case.question.graphs)]
+        return joined(case, [(part, self._seeded(part.case, seed)) for part in parts])
+
+    def _seeded(self, case: Case, seed: int) -> Scores:
+        if not self.claims.random:
+            return self._scores(case)
         with torch.random.fork_rng(devices=[]):
-            if self.batched or case.question.graphs == 1:
-                torch.manual_seed(seed)
-                return self._scores(case)
-            parts = []
-            for graph in range(case.question.graphs):
-                torch.manual_seed(seed)
-                part = part_of(case, graph)
-                parts.append((part, self._scores(part.case)))
-            return _joined(case, parts)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """One graph of a batch, and where its nodes and edges stand there."""
-
-    case: Case
-    nodes: Tensor
-    edges: Tensor
-
-
-def part_of(case: Case, graph: int) -> Part:
-    """Cut one graph out of a batch; the order of its nodes and edges stays."""
-    question = case.question
-    nodes = question.owner == graph
-    edges = nodes[question.data.edge_index[0]]
-    number = nodes.cumsum(0) - 1
-    weight = question.data.edge_weight
-    data = Data(
-        x=question.x[nodes],
-        edge_index=number[question.data.edge_index[:, edges]],
-        edge_weight=None if weight is None else weight[edges],
-    )
-    alone = ask(question.model, data, baseline=question.baseline[nodes], call=question.call)
-    return Part(Case(alone, case.target[graph : graph + 1]), nodes, edges)
-
-
-def _joined(case: Case, parts: list[tuple[Part, Scores]]) -> Scores:
-    """The scores of all graphs in the batch's own order."""
-    nodes, edges = case.question.x.size(0), case.edge_index.size(1)
-
-    def gather(field: str, length: int, where: str) -> Tensor | None:
-        values = [getattr(scores, field) for _, scores in parts]
-        if values[0] is None:
-            return None
-        whole = values[0].new_zeros(length, *values[0].shape[1:])
-        for (part, _), value in zip(parts, values, strict=True):
-            whole[getattr(part, where)] = value
-        return whole
-
-    return Scores(
-        features=gather("features", nodes, "nodes"),
-        nodes=gather("nodes", nodes, "nodes"),
-        edges=gather("edges", edges, "edges"),
-        evaluations=max(scores.evaluations for _, scores in parts),
-    )
+            torch.manual_seed(seed)
+            return self._scores(case)
 
 
 def _attribution(

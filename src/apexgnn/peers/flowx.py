@@ -24,7 +24,8 @@ from torch.nn.functional import cross_entropy
 
 from apexgnn.choice import Choice
 from apexgnn.conversion import node_scores
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.peers.flows import list_flows, looped
 from apexgnn.peers.layers import Twin
 from apexgnn.peers.neighbours import around

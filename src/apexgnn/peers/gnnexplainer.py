@@ -17,7 +17,8 @@ from torch_geometric.explain import ExplainerConfig, ModelConfig
 from torch_geometric.explain.algorithm import ExplainerAlgorithm
 from torch_geometric.explain.algorithm import GNNExplainer as PyGGNNExplainer
 
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.peers.layers import message_passing
 
 

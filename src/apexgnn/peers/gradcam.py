@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.peers.layers import last_layer
 
 

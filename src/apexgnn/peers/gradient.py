@@ -16,7 +16,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 
 
 def _gradient(case: Case) -> Tensor:

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from apexgnn.errors import MissingDependencyError
 from apexgnn.explain import integrated_gradients
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.replicas import ROWS_PER_CALL, evaluate_copies
 
 
@@ -83,7 +84,7 @@ class CaptumIG(Explainer):
                 lambda data: question.call(question.model, data),
                 question.data,
                 x=x,
-                index=question.index,
+                index=case.index,
                 rows_per_call=x.size(0) * x.size(1),
             )
             return logits[:, column]

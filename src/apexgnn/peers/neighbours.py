@@ -16,7 +16,7 @@ from torch_geometric.nn import MessagePassing
 
 from apexgnn.explain.question import ask
 from apexgnn.neighbourhood import neighbourhood
-from apexgnn.peers.explainer import Case, Scores
+from apexgnn.peers.case import Case, Scores
 from apexgnn.peers.layers import message_passing
 
 
@@ -62,9 +62,9 @@ def around(case: Case) -> Local:
     question, edge_index = case.question, case.edge_index
     total = len(question.x)
     everything = Local(case, torch.arange(total), torch.ones(edge_index.size(1), dtype=torch.bool), total)
-    if question.index is None:
+    if case.index is None:
         return everything
-    part = neighbourhood(edge_index, question.index, hops=hops(case.model), num_nodes=total)
+    part = neighbourhood(edge_index, case.index, hops=hops(case.model), num_nodes=total)
     weight = question.data.edge_weight
     data = Data(
         x=question.x[part.nodes],

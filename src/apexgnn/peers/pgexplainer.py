@@ -23,7 +23,8 @@ from torch_geometric.explain.algorithm import PGExplainer as PyGPGExplainer
 
 from apexgnn.errors import InputError
 from apexgnn.explain.question import ask, resolve_target
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.peers.gnnexplainer import connect, labels
 from apexgnn.peers.layers import message_passing
 

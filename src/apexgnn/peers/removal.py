@@ -20,7 +20,7 @@ from torch.nn.functional import embedding_bag
 from torch_geometric.nn import MessagePassing
 
 from apexgnn.errors import InputError
-from apexgnn.peers.explainer import Case
+from apexgnn.peers.case import Case
 from apexgnn.peers.flows import LoopedEdges
 from apexgnn.peers.layers import SumConv, Twin, with_self_masks
 from apexgnn.replicas import copied_edges
@@ -78,7 +78,7 @@ class MaskedLayers:
             options["edge_weight"] = options["edge_weight"].repeat(copies)
         edge_index = copied_edges(question.data.edge_index, copies=copies, num_nodes=self.nodes)
         output = self.model(question.x.repeat(copies, 1), edge_index, **options)
-        return output if question.index is None else output[question.index :: self.nodes]
+        return output if self.case.index is None else output[self.case.index :: self.nodes]
 
     def _before(self, module: nn.Module, inputs: Any) -> None:
         if self.masks is not None and isinstance(module, SumConv):
@@ -135,7 +135,7 @@ def shared_rows(twin: Twin, case: Case, edges: LoopedEdges, *, removal: Tensor, 
     rows = _Rows(x, everywhere, torch.zeros(len(x), states, dtype=torch.bool))
     for layer, conv in enumerate(twin.convs):
         assert isinstance(conv, SumConv)
-        weight = _weights(conv, case, edges)
+        weight = pair_weights(conv, case, edges)
         rows = _next_rows(
             rows, conv.rows, edges.edge_index, weight=weight, removal=removal[:, layer], steps=steps
         )
@@ -165,7 +165,7 @@ def _next_rows(
     return _Rows(network(sums), number, changed)
 
 
-def _weights(conv: SumConv, case: Case, edges: LoopedEdges) -> Tensor:
+def pair_weights(conv: SumConv, case: Case, edges: LoopedEdges) -> Tensor:
     """[E₀ + N]: edge weights, and (1 + ε) plus the weights of the graph's own self-loops."""
     x = case.question.x
     total = x.new_zeros(edges.edge_index.size(1))

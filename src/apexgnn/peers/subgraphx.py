@@ -24,8 +24,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from apexgnn.peers.explainer import Case, Claims, Explainer, Scores
+from apexgnn.peers.case import Case, Scores
+from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.peers.neighbours import around
+from apexgnn.peers.presence import SharedPresence
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +83,7 @@ class _Search:
     """The tree, the game, and what has been spent."""
 
     def __init__(self, options: SubgraphX, case: Case, label: int) -> None:
-        self.options, self.case, self.label = options, case, label
+        self.options, self.case, self.label, self.index = options, case, label, case.index
         nodes = case.question.x.size(0)
         self.adjacent: list[set[int]] = [set() for _ in range(nodes)]
         for a, b in case.edge_index.t().tolist():
@@ -89,6 +91,7 @@ class _Search:
                 self.adjacent[a].add(b)
                 self.adjacent[b].add(a)
         self.evaluations = 0
+        self.shared = SharedPresence.of(case)
         self.root = frozenset(range(nodes))
         self.branches: dict[frozenset[int], _Branch] = {}
         self._add([self.root])
@@ -136,7 +139,7 @@ class _Search:
         """The children of a subgraph, with their Shapley values."""
         degree = {v: len(self.adjacent[v] & branch.nodes) for v in sorted(branch.nodes)}
         order = sorted(degree, key=degree.__getitem__)
-        candidates = [v for v in order if v != self.case.index][: self.options.children]
+        candidates = [v for v in order if v != self.index][: self.options.children]
         found = dict.fromkeys(self._component(branch.nodes - {v}) for v in candidates)
         self._add([nodes for nodes in found if nodes not in self.branches])
         return [self.branches[nodes] for nodes in found]
@@ -151,8 +154,8 @@ class _Search:
                 front = set().union(*(self.adjacent[v] for v in front)) & left - reached
             left -= reached
             components.append(frozenset(reached))
-        if self.case.index is not None:
-            return next(c for c in components if self.case.index in c)
+        if self.index is not None:
+            return next(c for c in components if self.index in c)
         return max(components, key=len)
 
     def _add(self, subgraphs: list[frozenset[int]]) -> None:
@@ -187,8 +190,11 @@ class _Search:
         """The probability of the class with the features of the absent set to zero."""
         different, which = torch.unique(present, dim=0, return_inverse=True)
         self.evaluations += len(different)
-        x = self.case.question.x * different.unsqueeze(-1)
-        return self.case.copies(x).double().softmax(-1)[which, self.label]
+        if self.shared is not None:
+            logits = self.shared.logits(different)
+        else:
+            logits = self.case.copies(self.case.question.x * different.unsqueeze(-1))
+        return logits.double().softmax(-1)[which, self.label]
 
 
 def coalitions(others: int, samples: int) -> tuple[Tensor, Tensor]:

@@ -14,19 +14,26 @@ from torch_geometric.data import Batch, Data
 from apexgnn.attribution import Attribution
 from apexgnn.errors import InputError
 from apexgnn.peers.explainer import Claims
+from apexgnn.testing.snapshot import same, state_of
 
 
 class Explains(Protocol):
     """Anything with this method can be checked."""
 
     def explain(
-        self, model: nn.Module, data: Data, *, target: Any = None, index: int | None = None, seed: int = 0
+        self, model: nn.Module, data: Data, *, target: Any = None, index: Any = None, seed: int = 0
     ) -> Attribution:
         """Explain a graph, a batch of graphs, or a node."""
 
 
 class ContractError(AssertionError):
-    """An explainer breaks a clause; the message names it."""
+    """An explainer breaks a clause; the message names it.
+
+    >>> raise ContractError("sign: no negative scores")
+    Traceback (most recent call last):
+        ...
+    apexgnn.testing.clauses.ContractError: sign: no negative scores
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,12 +59,9 @@ def _require(holds: object, clause: str, what: str) -> None:
 
 def _close(a: Tensor, b: Tensor, clause: str, what: str) -> None:
     """Equal up to rounding: a thousand units in the last place of the largest entry."""
-    scale = float(torch.cat([a.flatten(), b.flatten()]).abs().max()) if a.numel() else 0.0
-    _require(
-        a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=1000 * torch.finfo(a.dtype).eps * scale),
-        clause,
-        what,
-    )
+    scale = float(torch.cat([a, b]).abs().max()) if a.numel() else 0.0
+    tolerance = 1000 * torch.finfo(a.dtype).eps * scale
+    _require(a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=tolerance), clause, what)
 
 
 def result(trial: Trial) -> None:
@@ -136,7 +140,9 @@ def batch(trial: Trial) -> None:
     """A batch is its graphs, each explained under the same seed."""
     model = copy.deepcopy(trial.model).double()
     graphs = [_double(graph) for graph in trial.graphs]
-    whole = trial.explain(model, Batch.from_data_list(graphs))
+    joined = Batch.from_data_list(graphs)
+    index = None if trial.index is None else joined.ptr[:-1] + trial.index
+    whole = trial.explain(model, joined, index=index)
     alone = [trial.explain(model, graph) for graph in graphs]
     for field in ("nodes", "target", "score", "residual"):
         together, each = getattr(whole, field), torch.cat([getattr(result, field) for result in alone])
@@ -168,39 +174,19 @@ def refusal(trial: Trial) -> None:
         raise ContractError(f"refusal: {what} must raise apexgnn.InputError")
 
 
-def _state(model: nn.Module, data: Data) -> list[Any]:
-    """Everything about a model, its input and the random state that an explainer must leave alone."""
-    modules = [
-        (m.training, sorted(m.__dict__), {k: list(v) for k, v in m.__dict__.items() if isinstance(v, dict)})
-        for m in model.modules()
-    ]
-    tensors = [t.detach().clone() for t in (*model.parameters(), *model.buffers())]
-    grads = [(p.requires_grad, None if p.grad is None else p.grad.clone()) for p in model.parameters()]
-    inputs = [data.x.clone(), data.edge_index.clone(), data.x.requires_grad]
-    return [*modules, *tensors, *grads, *inputs, sorted(data.keys()), torch.get_rng_state()]
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, Tensor):
-        return isinstance(b, Tensor) and torch.equal(a, b)
-    if isinstance(a, tuple | list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return bool(a == b)
-
-
 def untouched(trial: Trial) -> None:
     """Mode, parameters, gradients, hooks, attributes, data and random state stay; also after an error."""
     model, data = copy.deepcopy(trial.model).train(), copy.deepcopy(trial.graphs[0])
     for number, parameter in enumerate(model.parameters()):
         parameter.grad = torch.full_like(parameter, float(number))
         parameter.requires_grad_(number % 2 == 0)
-    before = _state(model, data)
+    before = state_of(model, data)
     trial.explain(model, data)
-    _require(_same(before, _state(model, data)), "untouched", "the model, the data and the random state")
+    _require(same(before, state_of(model, data)), "untouched", "the model, the data and the random state")
     try:
         trial.explain(model, data, target=10**6)
     except InputError:
-        _require(_same(before, _state(model, data)), "untouched", "also after an error")
+        _require(same(before, state_of(model, data)), "untouched", "also after an error")
 
 
 def equivariance(trial: Trial) -> None:

@@ -1,14 +1,4 @@
-"""The contract that every explainer is held to, ours, the peers' and yours.
-
->>> import torch
->>> from apexgnn import peers
->>> from apexgnn.nn import GIN
->>> from apexgnn.testing import random_graph
->>> generator = torch.Generator().manual_seed(0)
->>> graphs = [random_graph(nodes, features=3, generator=generator) for nodes in (4, 6)]
->>> check_explainer(peers.get("saliency"), GIN(3, 2, hidden_channels=4), graphs=graphs)[:3]
-('untouched', 'result', 'score')
-"""
+"""The contract that every explainer is held to, ours, the peers' and yours."""
 
 from __future__ import annotations
 
@@ -40,6 +30,15 @@ def check_explainer(
         index: the explained node, for a node task.
         seed: under which it is asked.
         claims: what it promises; its own `claims` by default.
+
+    >>> import torch
+    >>> from apexgnn import peers
+    >>> from apexgnn.nn import GIN
+    >>> from apexgnn.testing import random_graph
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> graphs = [random_graph(nodes, features=3, generator=generator) for nodes in (4, 6)]
+    >>> check_explainer(peers.get("saliency"), GIN(3, 2, hidden_channels=4), graphs=graphs)[:3]
+    ('untouched', 'result', 'score')
     """
     claims = claims or getattr(explainer, "claims", None) or Claims()
     trial = Trial(explainer, claims, model, graphs, index, seed)
@@ -50,7 +49,7 @@ def check_explainer(
         "sign": None if claims.signed else clauses.sign,
         "determinism": clauses.determinism,
         "precision": clauses.precision,
-        "batch": clauses.batch if index is None else None,
+        "batch": clauses.batch,
         "edges": clauses.no_edges,
         "refusal": clauses.refusal,
         "equivariance": clauses.equivariance if claims.equivariant else None,

@@ -75,7 +75,8 @@ def test_width_unlike_that_of_any_model():
         (torch.zeros(5, 12), r"\[N, F\] = \[12, 5\]"),
         (float("nan"), "NaN"),
         (torch.full((5,), float("inf")), "infinite"),
-        ("zeros", "str"),
+        ("zeros", "'zeros'"),
+        (object(), "object"),
     ],
 )
 @pytest.mark.parametrize("explain", EXPLAIN)

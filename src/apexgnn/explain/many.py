@@ -108,14 +108,13 @@ def attribute_nodes(
         while first + len(batch) < len(nodes) and (not batch or rows < ROWS):
             batch.append(fields.around(nodes[first + len(batch)], hops))
             rows += len(batch[-1].nodes)
-        parts = [field.part(data) for field in batch]
-        joined = Batch.from_data_list(parts)
+        joined = Batch.from_data_list([field.part(data) for field in batch])
         centres = joined.ptr[:-1] + torch.tensor([field.centre for field in batch])
-        rest = baseline
+        start = baseline
         if isinstance(baseline, Tensor) and baseline.dim() == 2:
-            rest = torch.cat([baseline[field.nodes] for field in batch])
+            start = torch.cat([baseline[field.nodes] for field in batch])
         wanted = _targets(target, list(range(first, first + len(batch))))
-        result = attribute(model, joined, index=centres, target=wanted, baseline=rest, memory=memory)
+        result = attribute(model, joined, index=centres, target=wanted, baseline=start, memory=memory)
         for field, own in zip(batch, _split(result, joined), strict=True):
             yield replace(own, subset=field.nodes)
         first += len(batch)

@@ -34,6 +34,7 @@ class Question:
         owner: [N], the graph that each node belongs to.
         graphs: G, how many scores there are.
         index: [G], the nodes whose scores are explained, for a node task.
+        own_call: whether the user said how the model is to be called.
     """
 
     model: Model
@@ -44,6 +45,7 @@ class Question:
     graphs: int
     index: Tensor | None
     call: Call
+    own_call: bool = False
 
     @property
     def baseline(self) -> Tensor:
@@ -121,6 +123,7 @@ def ask(
         graphs=int(owner.max()) + 1,
         index=where,
         call=call or pyg_call(model, node_task=index is not None),
+        own_call=call is not None,
     )
 
 
@@ -269,10 +272,12 @@ def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:
 
 def resolve_target(target: Target, logits: Tensor) -> Tensor:
     """The explained column for each graph [G]: as given, or the predicted class."""
-    graphs, columns = logits.shape
-    if target is None:
-        return logits.argmax(dim=1)
-    value = torch.as_tensor(target, device=logits.device)
+    return logits.argmax(dim=1) if target is None else check_target(target, *logits.shape)
+
+
+def check_target(target: int | Tensor, graphs: int, columns: int) -> Tensor:
+    """The given columns [G], if they exist."""
+    value = torch.as_tensor(target)
     if value.is_floating_point() or value.dtype == torch.bool:
         raise TargetError("target", got=f"{value.dtype} {target}", expected="whole numbers")
     value = value.long().reshape(-1)

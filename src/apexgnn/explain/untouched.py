@@ -29,7 +29,7 @@ def untouched(model: Any) -> Iterator[None]:
     parameters = [
         (p, p.requires_grad, p.grad) for m in modules for p in m._parameters.values() if p is not None
     ]
-    buffers = [(b, b._version, b.clone()) for m in modules for b in m._buffers.values() if b is not None]
+    buffers = [(b, b.clone()) for m in modules for b in m._buffers.values() if b is not None]
     random_state = torch.get_rng_state()
     try:
         for parameter, _, _ in parameters:
@@ -48,6 +48,6 @@ def untouched(model: Any) -> Iterator[None]:
             parameter.requires_grad_(required)
             parameter.grad = grad
         with torch.no_grad():
-            for buffer, version, value in buffers:
-                if buffer._version != version:
+            for buffer, value in buffers:
+                if not torch.equal(buffer, value):
                     buffer.copy_(value)

@@ -37,7 +37,8 @@ def row_index(index: Tensor) -> Tensor | None:
 
 def _sums(path: Path, x: Tensor, index: Tensor, rows: int) -> Tensor:
     samples, entries, width = x.shape
-    key = (index.data_ptr(), index.stride(), index._version, entries, rows)
+    version = None if index.is_inference() else index._version
+    key = (index.data_ptr(), index.stride(), version, entries, rows)
     if key not in path.sorted:
         count = torch.bincount(index, minlength=rows)
         bags = Bags(index.argsort(stable=True), count.cumsum(0) - count)

@@ -117,4 +117,5 @@ class PolyGINConv(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor | Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Rows [N, in] to rows [N, out]."""
         a = (1 + self.eps) * x + aggregate(x, edge_index, edge_weight)
-        return self.lin2(self.act(self.norm(self.lin1(a))))
+        h: Tensor = self.lin2(self.act(self.norm(self.lin1(a))))
+        return h

@@ -34,14 +34,15 @@ def readout(h: Tensor, batch: Tensor | None, how: str, batch_size: int | None = 
     [[2.0], [5.0]]
     """
     if batch is None:
-        total, count = h.sum(dim=0, keepdim=True), float(max(h.size(0), 1))
-        return total / count if how == "mean" else total
+        total = h.sum(dim=0, keepdim=True)
+        return total / max(h.size(0), 1) if how == "mean" else total
     graphs = batch_size if batch_size is not None else (int(batch.max()) + 1 if batch.numel() else 0)
     total = h.new_zeros((graphs, h.size(1))).index_add(0, batch, h)
     if how == "sum":
         return total
     count = torch.bincount(batch, minlength=graphs).clamp(min=1).to(h.dtype)
-    return total / count.unsqueeze(-1)
+    mean: Tensor = total / count.unsqueeze(-1)
+    return mean
 
 
 def _chosen(name: str, value: str, valid: tuple[str, ...]) -> str:
@@ -131,7 +132,8 @@ class PolyGIN(nn.Module):
             x = conv(x, edges, edge_weight)
         if self.task == "graph":
             x = readout(x, batch, self.readout, batch_size)
-        return self.head(x)
+        logits: Tensor = self.head(x)
+        return logits
 
 
 class GIN(nn.Module):
@@ -197,4 +199,5 @@ class GIN(nn.Module):
             x = conv((1 + self.eps) * x + aggregate(x, edges, edge_weight))
         if self.task == "graph":
             x = readout(x, batch, self.readout, batch_size)
-        return self.head(x)
+        logits: Tensor = self.head(x)
+        return logits

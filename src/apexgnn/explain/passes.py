@@ -20,8 +20,9 @@ from apexgnn.attribution import Certificate
 from apexgnn.errors import GraphError
 from apexgnn.explain.followed import followed
 from apexgnn.explain.question import Question
+from apexgnn.path.path import Path
 from apexgnn.path.resolution import Grid, Resolution
-from apexgnn.path.tensor import Path, PathTensor
+from apexgnn.path.tensor import PathTensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from apexgnn.errors import InputError
-from apexgnn.explain.question import check_graph
+from apexgnn.explain.graph_checks import check_graph
 from apexgnn.metrics.protocol import MOST_EXHAUSTIVE_NODES, Masking, Protocol, Ranking
 
 

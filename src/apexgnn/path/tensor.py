@@ -18,17 +18,15 @@ A tensor of degree 0 does not depend on the input at all. It behaves like the co
 from __future__ import annotations
 
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from apexgnn.errors import NotPolynomialError
+from apexgnn.path.path import Path
 from apexgnn.path.reasons import reason
-from apexgnn.path.resolution import Grid, Resolution, interpolation, lobatto
+from apexgnn.path.resolution import Resolution, interpolation, lobatto
 
 Function = Callable[..., Any]
 RULES: dict[Function, Function] = {}
@@ -36,29 +34,14 @@ METADATA: dict[Function, Function] = {}
 IN_PLACE: set[Function] = set()
 
 
-@dataclass(slots=True, eq=False)
-class Path:
-    """One pass along the path: the points where values are wanted, and where in the model it is now.
-
-    What row sums need is sorted once a pass and kept in `sorted`. How many entries were made of each degree is
-    counted in `entries`, from which the memory of a pass at more points can be told before it is run.
-    """
-
-    grid: Grid
-    where: Callable[[], str] = lambda: ""
-    refusal: NotPolynomialError | None = None
-    sorted: dict[Any, Any] = field(default_factory=dict)
-    entries: Counter[int] = field(default_factory=Counter)
-
-    def refuse(self, operation: str, why: str) -> NotPolynomialError:
-        """Write the refusal down, and return it to be raised."""
-        error = NotPolynomialError(operation, module=self.where(), reason=why)
-        self.refusal = self.refusal or error
-        return error
-
-
 class PathTensor(Tensor):
-    """A tensor of polynomials in τ: `samples` [K, *shape] at `resolution`, of degree at most `degree`."""
+    """A tensor of polynomials in τ: `samples` [K, *shape] at `resolution`, of degree at most `degree`.
+
+    >>> from apexgnn.path import Grid
+    >>> x = PathTensor(torch.ones(2, 3, 5), 1, lobatto(1), Path(Grid(lobatto(4))))
+    >>> x * x + 1
+    PathTensor(shape=(3, 5), degree=2, samples=3)
+    """
 
     samples: Tensor
     degree: int

@@ -57,7 +57,8 @@ class Stage:
     def to(self, dtype: torch.dtype) -> Stage:
         """The same stage, rounded to `dtype`."""
         tensors = (self.matrix, self.bias, self.constant, self.linear)
-        return Stage(*(tensor.to(dtype).contiguous() for tensor in tensors), self.thin)
+        matrix, bias, constant, linear = (tensor.to(dtype).contiguous() for tensor in tensors)
+        return Stage(matrix, bias, constant, linear, self.thin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

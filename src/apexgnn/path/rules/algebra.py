@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from apexgnn.path.path import Path
 from apexgnn.path.resolution import lobatto
 from apexgnn.path.rules.registry import aligned, degree_of, functions, in_place, like, meet, rule
-from apexgnn.path.tensor import Path, PathTensor
+from apexgnn.path.tensor import PathTensor
 
 
 def product(path: Path, multiply: Callable[..., Tensor], *factors: Any) -> PathTensor:

@@ -8,9 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from apexgnn.path.path import Path
 from apexgnn.path.rules.algebra import product, total
 from apexgnn.path.rules.registry import degree_of, in_place, like, rule
-from apexgnn.path.tensor import RULES, Path, PathTensor
+from apexgnn.path.tensor import RULES, PathTensor
 
 
 @rule("matmul", "mm", "bmm", "mv", "dot", "__matmul__")

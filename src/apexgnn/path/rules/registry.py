@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional
 from torch import Tensor
 
+from apexgnn.path.path import Path
 from apexgnn.path.resolution import Resolution
-from apexgnn.path.tensor import IN_PLACE, RULES, Function, Path, PathTensor, path_tensors
+from apexgnn.path.tensor import IN_PLACE, RULES, Function, PathTensor, path_tensors
 
 _PLACES = (torch, torch.Tensor, torch.nn.functional)
 

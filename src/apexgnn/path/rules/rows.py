@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from apexgnn.aggregation import Bags
-from apexgnn.path.tensor import Path
+from apexgnn.path.path import Path
 
 
 def gather_rows(path: Path, x: Tensor, index: Tensor) -> Tensor:

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from apexgnn.path.path import Path
 from apexgnn.path.rules.registry import degree_of, like, rule, samplewise
-from apexgnn.path.tensor import METADATA, Path, PathTensor
+from apexgnn.path.tensor import METADATA, PathTensor
 
 
 def shifted(dim: int) -> int:

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from apexgnn.path.path import Path
 from apexgnn.path.rules.registry import degree_of, in_place, like, rule, samplewise
 from apexgnn.path.rules.rows import gather_rows, row_index, scatter_rows
 from apexgnn.path.rules.structure import shifted
-from apexgnn.path.tensor import Path, PathTensor
+from apexgnn.path.tensor import PathTensor
 
 
 def _dims(x: PathTensor, dim: int | Sequence[int] | None) -> tuple[int, ...]:

@@ -1,0 +1,36 @@
+"""One pass of polynomials through a model: what is wanted of it, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from apexgnn.errors import NotPolynomialError
+from apexgnn.path.resolution import Grid
+
+
+@dataclass(slots=True, eq=False)
+class Path:
+    """One pass along the path: the points where values are wanted, and where in the model it is now.
+
+    What row sums need is sorted once a pass and kept in `sorted`. How many entries were made of each degree is
+    counted in `entries`, from which the memory of a pass at more points can be told before it is run.
+
+    >>> from apexgnn.path import lobatto
+    >>> Path(Grid(lobatto(4))).refuse("relu", "is piecewise").operation
+    'relu'
+    """
+
+    grid: Grid
+    where: Callable[[], str] = lambda: ""
+    refusal: NotPolynomialError | None = None
+    sorted: dict[Any, Any] = field(default_factory=dict)
+    entries: Counter[int] = field(default_factory=Counter)
+
+    def refuse(self, operation: str, why: str) -> NotPolynomialError:
+        """Write the refusal down, and return it to be raised."""
+        error = NotPolynomialError(operation, module=self.where(), reason=why)
+        self.refusal = self.refusal or error
+        return error

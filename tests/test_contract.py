@@ -73,8 +73,6 @@ class Cheat(Explainer):
 
     def _scores(self, case: Case) -> Scores:
         x = case.question.x
-        if self.fault == "seed":
-            return Scores(nodes=torch.rand(len(x)))
         if self.fault == "state":
             return Scores(nodes=torch.rand(len(x), generator=DICE))
         if self.fault == "order":
@@ -87,7 +85,6 @@ class Cheat(Explainer):
 @pytest.mark.parametrize(
     "fault, claims, clause",
     [
-        ("seed", Claims(), "untouched"),
         ("state", Claims(), "determinism"),
         ("order", Claims(), "equivariance"),
         ("", Claims(signed=False), "sign"),

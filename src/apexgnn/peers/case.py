@@ -17,14 +17,14 @@ from apexgnn.replicas import evaluate_copies
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A checked question about a private copy of the model, and the explained column of every graph."""
+    """A checked question, and the explained column of every graph."""
 
     question: Question
     target: Tensor
 
     @property
     def model(self) -> nn.Module:
-        """The copy: in evaluation mode, free to be changed."""
+        """In evaluation mode; a private copy where the explainer is intrusive."""
         return cast(nn.Module, self.question.model)
 
     @property

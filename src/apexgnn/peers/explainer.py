@@ -1,7 +1,8 @@
-"""What all explainers have in common: they answer one question about a copy of the model, under a seed.
+"""What all explainers have in common: they answer one question about a model that they leave alone, under a seed.
 
-A peer sees a deep copy in evaluation mode whose parameters ask for no gradients, so whatever it sets, masks or
-hooks stays away from the user's model. It runs under its own random state. It returns scores of features, of
+A peer sees the model in evaluation mode with parameters that ask for no gradients. One that sets, masks or hooks
+anything gets a deep copy; the others get the model itself, which is put back afterwards as attribution does it.
+Dice are thrown in a random state of their own. A peer returns scores of features, of
 nodes or of edges; what is missing follows from what is there: nodes are features summed, or the end points of
 the best edges. None of the peers carries a certificate; the residual Σφ − (f(X) − f(X′)) is reported for all,
 also for those that never promised that it vanishes.
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -23,6 +25,7 @@ from apexgnn.attribution import Attribution
 from apexgnn.conversion import Conversion, node_scores
 from apexgnn.errors import NumericalError
 from apexgnn.explain.question import Target, ask, resolve_target
+from apexgnn.explain.untouched import untouched
 from apexgnn.peers.case import Case, Scores, joined, part_of
 
 
@@ -55,7 +58,8 @@ class Explainer(ABC):
         baseline: the input X′ that the residual, and methods that have a start, refer to; zero by default.
         conversion: how edge scores become node scores: "endpoints", "mean" or "sum".
 
-    A class says what it promises in `claims`, and in `batched` whether it takes many graphs in one pass.
+    A class says what it promises in `claims`, in `batched` whether it takes many graphs in one pass, and in
+    `intrusive` whether it sets, masks or hooks anything in the model.
     """
 
     baseline: Any = None
@@ -64,6 +68,7 @@ class Explainer(ABC):
     name: ClassVar[str]
     claims: ClassVar[Claims] = Claims()
     batched: ClassVar[bool] = False
+    intrusive: ClassVar[bool] = False
 
     def explain(
         self,
@@ -89,9 +94,8 @@ class Explainer(ABC):
         >>> peers.get("occlusion").explain(GIN(2, 2, hidden_channels=4), data, target=1).target
         tensor([1])
         """
-        with torch.inference_mode(False), torch.enable_grad():
-            private = copy.deepcopy(model).eval().requires_grad_(False)
-            question = ask(private, data, baseline=self.baseline, index=index)
+        with torch.inference_mode(False), torch.enable_grad(), self._lent(model) as own:
+            question = ask(own, data, baseline=self.baseline, index=index)
             logits, start = question.logits(question.x), question.logits(question.baseline)
             case = Case(question, resolve_target(target, logits))
             found = self._found(case, seed)
@@ -115,6 +119,15 @@ class Explainer(ABC):
     ) -> Self:
         """An explainer that has learned what it learns from a data set; itself, where nothing is learned."""
         return self
+
+    @contextmanager
+    def _lent(self, model: nn.Module) -> Iterator[nn.Module]:
+        """The model in evaluation mode: a copy for methods that change it, else itself, to be given back."""
+        if self.intrusive:
+            yield copy.deepcopy(model).eval().requires_grad_(False)
+            return
+        with untouched(model):
+            yield model.eval()
 
     @abstractmethod
     def _scores(self, case: Case) -> Scores:

@@ -105,6 +105,7 @@ class FlowX(Explainer):
 
     name: ClassVar[str] = "flowx"
     claims: ClassVar[Claims] = Claims(random=True, equivariant=False)
+    intrusive: ClassVar[bool] = True
 
     def _scores(self, case: Case) -> Scores:
         label = case.classes()

@@ -63,6 +63,7 @@ class GNNExplainer(Explainer):
 
     name: ClassVar[str] = "gnnexplainer"
     claims: ClassVar[Claims] = Claims(random=True, signed=False, dummy=True)
+    intrusive: ClassVar[bool] = True
 
     def _scores(self, case: Case) -> Scores:
         target = labels(case)

@@ -32,6 +32,7 @@ class GradCAM(Explainer):
 
     name: ClassVar[str] = "gradcam"
     claims: ClassVar[Claims] = Claims(signed=False)
+    intrusive: ClassVar[bool] = True
     batched: ClassVar[bool] = True
 
     def _scores(self, case: Case) -> Scores:

@@ -55,6 +55,7 @@ class PGExplainer(Explainer):
 
     name: ClassVar[str] = "pgexplainer"
     claims: ClassVar[Claims] = Claims(signed=False, dummy=True)
+    intrusive: ClassVar[bool] = True
 
     def fit(
         self,

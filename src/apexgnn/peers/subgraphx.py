@@ -68,6 +68,7 @@ class SubgraphX(Explainer):
 
     name: ClassVar[str] = "subgraphx"
     claims: ClassVar[Claims] = Claims(random=True, equivariant=False)
+    intrusive: ClassVar[bool] = True
 
     def _scores(self, case: Case) -> Scores:
         label = case.classes()

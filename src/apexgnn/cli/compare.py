@@ -19,7 +19,7 @@ from apexgnn import peers
 from apexgnn.cli.certify import read_graph
 from apexgnn.errors import InputError
 from apexgnn.files import write_atomically
-from apexgnn.metrics import Protocol, Row, bootstrap, compare
+from apexgnn.metrics import Interval, Protocol, Row, bootstrap, compare
 from apexgnn.neighbourhood import neighbourhood
 from apexgnn.nn import GIN, PolyGIN, load
 
@@ -150,7 +150,7 @@ def _neighbourhoods(
 
 def _table(rows: Sequence[Row], title: str) -> Table:
     drawn = Table(title=title, title_justify="left")
-    drawn.add_column("explainer")
+    drawn.add_column("explainer", no_wrap=True)
     for column in ("Fidelity⁺ ↑", "Fidelity⁻ ↓", "residual", "seconds", "NFE"):
         drawn.add_column(column, justify="right")
     for row in rows:
@@ -158,10 +158,16 @@ def _table(rows: Sequence[Row], title: str) -> Table:
             drawn.add_row(row.name, "refused", "", "", "", "", style="dim")
             continue
         plus, minus = (bootstrap(values.mean(1)) for values in (row.fidelity.plus, row.fidelity.minus))
-        both = [str(i) if i.graphs > 1 else f"{float(i.mean):.4f}" for i in (plus, minus)]
+        both = [_short(interval) for interval in (plus, minus)]
         residual = f"{float(row.residual.max()):.1e}"
         drawn.add_row(row.name, *both, residual, f"{row.seconds:.4f}", f"{row.evaluations:.0f}")
     return drawn
+
+
+def _short(interval: Interval) -> str:
+    mean = f"{float(interval.mean):.3f}"
+    around = f" [{float(interval.low):.2f}, {float(interval.high):.2f}]"
+    return mean + (around if interval.graphs > 1 else "")
 
 
 def _notes(rows: Sequence[Row], *, labelled: bool, learned: bool, cases: Cases) -> list[str]:

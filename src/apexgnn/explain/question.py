@@ -123,26 +123,28 @@ def ask(
         owner=owner,
         graphs=int(owner.max()) + 1,
         index=where,
-        call=call or pyg_call(model, node_task=index is not None),
+        call=call or pyg_call(node_task=index is not None),
         own_call=call is not None,
     )
 
 
-def pyg_call(model: Model, *, node_task: bool) -> Call:
+def pyg_call(*, node_task: bool) -> Call:
     """PyTorch Geometric's calling convention: model(x, edge_index[, batch=…][, edge_weight=…])."""
-    function = model.forward if isinstance(model, nn.Module) else model
-    weighted = "edge_weight" in inspect.signature(function).parameters
-
     def call(model: Any, data: Data) -> Any:
         options = {}
         if not node_task:
             batch = data.batch
             options["batch"] = data.edge_index.new_zeros(data.x.size(0)) if batch is None else batch
-        if weighted and data.edge_weight is not None:
+        if data.edge_weight is not None and _takes_weights(model):
             options["edge_weight"] = data.edge_weight
         return model(data.x, data.edge_index, **options)
 
     return call
+
+
+def _takes_weights(model: Model) -> bool:
+    function = model.forward if isinstance(model, nn.Module) else model
+    return "edge_weight" in inspect.signature(function).parameters
 
 
 def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:

@@ -152,7 +152,7 @@ def _one_graph(
             expected=f"one score for each of {x.size(0)} nodes",
         )
     evaluate = partial(
-        evaluate_copies, partial(pyg_call(model, node_task=node is not None), model), graph, index=node
+        evaluate_copies, partial(pyg_call(node_task=node is not None), model), graph, index=node
     )
     whole = evaluate(x=x.unsqueeze(0))
     label = _label(whole[0], graph, node, protocol)

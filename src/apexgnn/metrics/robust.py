@@ -93,7 +93,7 @@ def robust_fidelity(
     if len(scores) != len(graphs):
         raise InputError("scores", got=f"{len(scores)} for {len(graphs)} graphs", expected="one per graph")
     rows = []
-    call = partial(pyg_call(model, node_task=False), model)
+    call = partial(pyg_call(node_task=False), model)
     with untouched(model), torch.no_grad():
         model.eval()
         for position, (graph, score) in enumerate(zip(graphs, scores, strict=True)):

@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "testing": {"nn", "explain", "peers"},
     "figures": {"data"},
     "experiments": {"path", "nn", "explain", "data", "training", "zoo", "peers", "metrics", "figures"},
-    "benchmark": {"path", "nn", "explain", "data", "training", "zoo", "peers", "metrics"},
+    "benchmark": {"path", "nn", "explain", "training", "figures"},
     "app": {"nn", "explain", "data", "zoo", "peers", "metrics", "figures"},
     "batch": {"nn", "explain", "data", "zoo", "metrics"},
 }

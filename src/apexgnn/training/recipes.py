@@ -143,7 +143,7 @@ _TEXT: dict[str, Any] = {  # two epochs are enough, and the third overfits
 _FAST = {  # of GIN, of PolyGIN
     "ba-shapes": (replace(_GIN, learning_rate=2e-3, **_LONG), replace(_POLYGIN, learning_rate=3e-4, **_LONG)),
     "bbbp": (_GIN, _POLYGIN),
-    "bace": (_GIN, _POLYGIN),
+    "bace": (_GIN, replace(_POLYGIN, learning_rate=1e-3, dropout=0.2)),
     "graph-sst2": (replace(_GIN, **_TEXT), replace(_POLYGIN, theta_init=0.1, **_TEXT)),
     "mutagenicity": (replace(_GIN, dropout=0.2), replace(_POLYGIN, epochs=50, dropout=0.2)),
 }

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-import apexgnn
+from apexgnn import __version__
 from apexgnn.data import GraphDataset, Split, load
 from apexgnn.errors import InputError
 from apexgnn.files import write_atomically
@@ -159,7 +159,7 @@ def _outcome(work: Workload, kind: str, recipe: Recipe, trained: Trained, seed: 
         threads=torch.get_num_threads(),
         machine=machine(),
         versions={name: version(name) for name in ("torch", "torch_geometric", "numpy")}
-        | {"apexgnn": apexgnn.__version__, "python": platform.python_version()},
+        | {"apexgnn": __version__, "python": platform.python_version()},
         commit=commit(),
     )
 

@@ -276,3 +276,12 @@ def test_memory_bound_takes_a_batch_in_parts(task):
     torch.testing.assert_close(parts.features, whole.features, rtol=1e-10, atol=1e-13)
     with pytest.raises(apexgnn.MemoryBudgetError, match=r"16 nodes needs about .* MiB.*raise memory="):
         apexgnn.attribute(model, data, index=index, memory=10_000)
+
+
+@pytest.mark.parametrize("kind", ["PolyGIN", "SAGEConv"])
+def test_one_point_more_changes_nothing(kind):
+    """Anyone can test a certificate: what is exact with m points is the same with m + 1."""
+    model = poly_gin(theta=0.7) if kind == "PolyGIN" else Stack(kind).double().eval()
+    result = apexgnn.attribute(model, graph())
+    more = apexgnn.integrated_gradients(model, graph(), steps=result.certificate.points + 1)
+    assert error(more.features, result.features) < 1e-13

@@ -32,8 +32,8 @@ from apexgnn.benchmark.lineup import (
 )
 from apexgnn.benchmark.molecules import Graphs, alike
 from apexgnn.benchmark.part import Claim, Part, Record, Say, Settings, plural, table
-from apexgnn.benchmark.plots import COLOURS, axes_of, finish, new_figure, plain
 from apexgnn.benchmark.timing import Times, timed
+from apexgnn.figures.plots import COLOURS, axes_of, finish, new_figure, plain
 from apexgnn.nn import PolyGIN
 
 

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from apexgnn.benchmark.contenders import check, frozen, gauss, gradient, in_turn, ours, side_by_side
 from apexgnn.benchmark.molecules import Graphs, alike
 from apexgnn.benchmark.part import Claim, Part, Record, Say, Settings, table
-from apexgnn.benchmark.plots import COLOURS, axes_of, finish, new_figure, plain
 from apexgnn.benchmark.timing import Call, Times, timed
+from apexgnn.figures.plots import COLOURS, axes_of, finish, new_figure, plain
 from apexgnn.nn import PolyGIN
 
 OURS, GRADIENT, BATCHED, IN_TURN = "attribute", "gradient", "side by side", "in turn"

@@ -19,8 +19,8 @@ from torch_geometric.nn import GCNConv, GINConv, SAGEConv, global_mean_pool
 from apexgnn.benchmark.contenders import check, frozen, gauss, in_turn, ours, quadrature_of_ours, side_by_side
 from apexgnn.benchmark.molecules import Graphs, alike
 from apexgnn.benchmark.part import Claim, Part, Record, Say, Settings, plural, table
-from apexgnn.benchmark.plots import COLOURS, SERIES, axes_of, finish, new_figure
 from apexgnn.benchmark.timing import Times, timed
+from apexgnn.figures.plots import COLOURS, SERIES, axes_of, finish, new_figure
 from apexgnn.nn import PolyActivation
 
 OURS, OWN_IG, BATCHED, IN_TURN = "attribute", "integrated_gradients", "side by side", "in turn"

@@ -23,10 +23,10 @@ from torch_geometric.data import Data
 
 from apexgnn.benchmark.contenders import check
 from apexgnn.benchmark.part import Claim, Part, Record, Say, Settings, table
-from apexgnn.benchmark.plots import COLOURS, axes_of, finish, new_figure, plain
 from apexgnn.benchmark.timing import timed
 from apexgnn.explain import attribute_nodes, integrated_gradients
 from apexgnn.explain.receptive import Fields
+from apexgnn.figures.plots import COLOURS, axes_of, finish, new_figure, plain
 from apexgnn.nn import PolyGIN
 
 FEATURES, CLASSES, HOPS = 10, 4, 3

@@ -24,8 +24,8 @@ from apexgnn.benchmark.contenders import frozen, gradient, ours
 from apexgnn.benchmark.counting import Counted, Shape, count
 from apexgnn.benchmark.molecules import Graphs, alike, molecule
 from apexgnn.benchmark.part import Part, Record, Say, Settings, plural, table
-from apexgnn.benchmark.plots import COLOURS, axes_of, finish, new_figure
 from apexgnn.benchmark.timing import timed
+from apexgnn.figures.plots import COLOURS, axes_of, finish, new_figure
 from apexgnn.nn import PolyGIN
 
 GRADIENT, OURS = "one gradient", "apexgnn.attribute"

@@ -1,4 +1,4 @@
-"""One style for all plots of the benchmark: Okabe and Ito's colours, which all kinds of eyes tell apart."""
+"""One style for all plots: Okabe and Ito's colours, which all kinds of eyes tell apart."""
 
 from __future__ import annotations
 

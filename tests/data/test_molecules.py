@@ -8,7 +8,7 @@ import torch
 from rdkit import Chem
 from torch_geometric.utils import from_smiles
 
-from apexgnn.data import molecule, molecule_graph
+from apexgnn.data import molecule, molecule_graph, molecules
 from apexgnn.data.molecules import MUTAGENICITY_ELEMENTS
 from apexgnn.errors import InputError, MoleculeError
 
@@ -117,6 +117,19 @@ def test_long_strings_are_refused_at_once():
     assert time.perf_counter() - start < 0.1
     with pytest.raises(MoleculeError, match="4,000 atoms"):
         molecule_graph("C" * 4_000)
+
+
+def test_long_strings_have_a_time_limit(monkeypatch):
+    peptide = "CC(=O)N" * 150
+    assert len(peptide) > molecules.WATCHED_CHARACTERS
+    assert molecule_graph(peptide).num_nodes == 600
+    monkeypatch.setattr(molecules, "SECONDS", 1e-3)
+    with pytest.raises(MoleculeError, match=r"unread after 0\.001 s"):
+        molecule_graph(peptide)
+    assert molecule_graph("CCO").num_nodes == 3
+    monkeypatch.setattr(molecules, "SECONDS", 60.0)
+    with pytest.raises(MoleculeError, match="unclosed ring"):
+        molecule_graph("C1" + peptide)
 
 
 def test_unknown_featurizer():

@@ -19,6 +19,7 @@ SPEC = Spec(
     graphs=1513,
     splits=("random", "scaffold"),
     featurizer="moleculenet",
+    elements=("C", "N", "O", "F", "S", "Cl", "Br", "I"),
     files=(
         RawFile(
             "bace/raw/bace.csv",

@@ -19,6 +19,7 @@ SPEC = Spec(
     graphs=2039,
     splits=("random", "scaffold"),
     featurizer="moleculenet",
+    elements=("H", "B", "C", "N", "O", "F", "Na", "P", "S", "Cl", "Ca", "Br", "I"),
     files=(
         RawFile(
             "bbbp/raw/BBBP.csv",

@@ -38,6 +38,7 @@ class Spec:
         splits: the splits that it has, the usual one first.
         files: the raw files with their checksums.
         featurizer: how a SMILES string becomes such a graph, for molecules.
+        elements: those that its molecules have, for models that refuse others.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Spec:
     splits: tuple[str, ...] = ("random",)
     files: tuple[RawFile, ...] = ()
     featurizer: str | None = None
+    elements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ SPEC = Spec(
     graphs=1128,
     splits=("random", "scaffold"),
     featurizer="moleculenet",
+    elements=("C", "N", "O", "F", "P", "S", "Cl", "Br", "I"),
     files=(
         RawFile(
             "esol/raw/delaney-processed.csv",

@@ -16,6 +16,7 @@ SPEC = Spec(
     graphs=4200,
     splits=("random", "scaffold"),
     featurizer="moleculenet",
+    elements=("B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "Se", "Br", "I"),
     files=(
         RawFile(
             "lipo/raw/Lipophilicity.csv",

@@ -12,11 +12,15 @@ hydrogens. Policy, for strings that RDKit would take but a model should not:
 - empty strings, control characters (a trailing NUL), anything after whitespace ("c1ccccc1 name"): refused;
 - reactions (">") and dummy atoms ("*"): refused, they are not molecules;
 - salts and other mixtures ("."): allowed, as one graph of several components;
-- longer than `MAX_CHARACTERS`, or more atoms than `MAX_ATOMS`: refused before the costly steps.
+- longer than `MAX_CHARACTERS`, or more atoms than `MAX_ATOMS`: refused before the costly steps;
+- longer than `WATCHED_CHARACTERS`: read in a process of its own first, which gets `SECONDS`. RDKit cannot be
+  interrupted, and a few thousand characters can hold a cage of rings that keeps it busy for long.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -31,6 +35,8 @@ from apexgnn.errors import MissingDependencyError, MoleculeError
 
 MAX_CHARACTERS = 5_000
 MAX_ATOMS = 1_000
+WATCHED_CHARACTERS = 1_000  # up to here nothing was found that takes RDKit a tenth of a second
+SECONDS = 10.0
 MUTAGENICITY_ELEMENTS = ("C", "O", "Cl", "H", "N", "F", "Br", "S", "P", "I", "Na", "K", "Li", "Ca")
 
 
@@ -83,6 +89,8 @@ def molecule(smiles: str, featurizer: str = "moleculenet") -> Any:
     kind = Featurizer(featurizer)
     Chem, rdBase = _rdkit()
     text = _checked_text(smiles)
+    if len(text) > WATCHED_CHARACTERS:
+        _check_time(text)
     with rdBase.BlockLogs(), rdBase.CaptureErrorLog() as log:
         mol = Chem.MolFromSmiles(text)
     if mol is None:
@@ -141,6 +149,21 @@ def _checked_text(smiles: object) -> str:
             fix="give reactant and product as rows of their own",
         )
     return text
+
+
+def _check_time(text: str) -> None:
+    """Refuse what RDKit cannot read within `SECONDS`; what is wrong with it otherwise shows later."""
+    program = "import sys; from rdkit import Chem, RDLogger; RDLogger.DisableLog('rdApp.*'); "
+    program += "Chem.MolFromSmiles(sys.stdin.read())"
+    command = [sys.executable, "-c", program]
+    try:
+        subprocess.run(command, input=text, text=True, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise MoleculeError(
+            "smiles",
+            got=f"{_short(text)}, unread after {SECONDS:g} s",
+            expected="a molecule that RDKit can read",
+        ) from error
 
 
 def _check_elements(mol: Any, elements: Collection[str], smiles: str) -> None:

@@ -84,5 +84,6 @@ SPEC = Spec(
     read=read,
     graphs=4337,
     featurizer="mutagenicity",
+    elements=MUTAGENICITY_ELEMENTS,
     files=tuple(FILES.values()),
 )

@@ -130,6 +130,7 @@ def ask(
 
 def pyg_call(*, node_task: bool) -> Call:
     """PyTorch Geometric's calling convention: model(x, edge_index[, batch=…][, edge_weight=…])."""
+
     def call(model: Any, data: Data) -> Any:
         options = {}
         if not node_task:

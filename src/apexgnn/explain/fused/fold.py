@@ -31,9 +31,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
+from apexgnn.explain.fused.polynomial import LONGEST
 from apexgnn.nn.models import PolyGIN
-
-WIDEST_CONSTANT = 16  # columns of P: its entries are products of degrees and must not overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +139,8 @@ def fold(model: PolyGIN) -> Folded:
     stages = [Stage(linear, torch.stack([first.b1, 0 * first.b1]), constant, linear, thin)]
     for before, block in pairwise(blocks):
         matrix, inflow = (block.w1 @ before.w2).t(), block.w1 @ before.b2
-        thin = 0 if block is head else min(thin, _worth_it(len(constant), len(linear), width=len(block.b1)))
+        short = block is not head and 2 ** len(stages) <= LONGEST
+        thin = min(thin, 2 if 2 * len(constant) * len(linear) <= len(block.b1) else 1) if short else 0
         if thin >= 1:
             derivative = constant.clone()
             derivative[0] += 1
@@ -157,13 +157,6 @@ def fold(model: PolyGIN) -> Folded:
         head.b2.to(dtype),
         tuple(float(conv.eps) for conv in convs),
     )
-
-
-def _worth_it(columns: int, features: int, *, width: int) -> int:
-    """How many coefficients of the next stage stay thin: products of narrow rows against the full width."""
-    if 1 + columns * (columns + 1) // 2 > min(WIDEST_CONSTANT, width):
-        return 0
-    return 2 if 2 * columns * features <= width else 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

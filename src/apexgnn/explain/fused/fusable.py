@@ -22,7 +22,7 @@ _PARTS = {
 
 
 def fusable(model: object) -> bool:
-    """True for a PolyGIN in eval mode, of unaltered parts, without hooks, on the CPU in float32 or float64.
+    """True for a PolyGIN without residuals, in eval mode, unaltered, without hooks, on the CPU, float32 or float64.
 
     >>> model = PolyGIN(3, 2, hidden_channels=4)
     >>> fusable(model), fusable(model.eval())
@@ -52,6 +52,7 @@ def _plain(module: nn.Module) -> bool:
         and "forward" not in module.__dict__
         and not (isinstance(module, nn.Dropout) and module.training and module.p > 0)
         and not (isinstance(module, nn.Linear) and module.bias is None)
+        and not (isinstance(module, PolyGINConv) and module.residual)
     )
 
 

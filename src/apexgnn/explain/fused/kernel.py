@@ -1,13 +1,14 @@
 """The mean gradient along a path, by polynomial arithmetic instead of quadrature.
 
-On x(t) = c + t·e + δ every w_k is a polynomial in t of degree n = 2^(k−1), held by its coefficients. A perturbation δ
-of coefficient 0 of the input reaches coefficients 0 … n − 1 of w_k, so on the way back only those are carried:
+On x(t) = c + t·e + δ every w_k is a polynomial in t of degree n = 2^(k−1), held by n + 1 planes (see `polynomial`).
+A perturbation δ of the constant term of the input makes one of degree n − 1, so on the way back there are n planes:
 
-    forward     w_{k+1}[c] = (S u_k[c]) M (+ biases for c = 0),   u_k = w_k + w_k²/2,       y_k = 1 + w_k
-    top         G = ∫ f dt:    ∂G/∂w_L[j] = v ⊙ Σ_c y_L[c] ∫ t^(j+c) dt,      v the row of the explained output
-    backward    ∂G/∂u_k[c] = Sᵀ (∂G/∂w_{k+1}[c] Mᵀ),              ∂G/∂w_k[j] = Σ_c ∂G/∂u_k[j + c] ⊙ y_k[c]
-    end         ∂G/∂δ = S₁ᵀ (∂G/∂w_1[0] W₁)
+    forward     w_{k+1} = (S u_k) M + biases on every plane,   u_k = w_k + w_k²/2,    y_k = 1 + w_k
+    top         G = Σ_i ω_i f(τ_i):      ∂G/∂w_L(τ_i) = ω_i v ⊙ y_L(τ_i),    v the row of the explained output
+    backward    ∂G/∂u_k = Sᵀ (∂G/∂w_{k+1} Mᵀ),                 ∂G/∂w_k = ∂G/∂u_k times y_k, in n planes
+    end         ∂G/∂δ = S₁ᵀ (∂G/∂w_1 W₁)
 
+with the 2^(L−1) Gauss–Legendre points at the top, after pooling, where they cost one row per graph and not per node.
 From a zero baseline coefficients 0 and 1 are thin (see `fold`), and by the same identities read backward so is
 coefficient 0 of the adjoint. Three layers then take 1 + 3 products of full width with one row per node on the
 way forward and 3 + 1 on the way back, fewer than the 5 + 5 of one ordinary gradient.
@@ -20,18 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
-from apexgnn.explain.fused.fold import Folded
+from apexgnn.explain.fused.fold import Folded, Stage
 from apexgnn.explain.fused.operators import Neighbours, Readout, Rows
-from apexgnn.explain.fused.polynomial import activate, moments, pull_back
+from apexgnn.explain.fused.polynomial import LONGEST, activate, by_values, narrow, pull_back, widen
+from apexgnn.explain.fused.scores import Scores, differentiate_scores
 from apexgnn.explain.fused.thin import Thin
 from apexgnn.explain.fused.workspace import Workspace
-
-_moments = lru_cache(maxsize=64)(moments)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,15 +44,6 @@ class Path:
     def start(self) -> int:
         """0 from a zero baseline; −1 otherwise, as powers of t are better conditioned about the middle."""
         return 0 if self.origin is None else -1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """The explained column of every score, and its value at both ends of the path."""
-
-    target: Tensor
-    end: Tensor
-    start: Tensor
 
 
 class Pass:
@@ -90,36 +80,33 @@ class Pass:
         Args:
             target: the explained column of every score; None for the predicted class.
         """
-        w = self._forward()
-        scores, grad = _top(self.folded, w, self.path.start, target)
-        matrix = self.stages[-1].matrix
-        return self._backward(
-            _product(grad, matrix.t(), out=grad.new_empty(*grad.shape[:2], len(matrix)))
-        ), scores
+        scores, grad = differentiate_scores(self.folded, self._forward(), target)
+        matrix = self.stages[-1].matrix.t()
+        product = _product(grad, matrix, out=grad.new_empty(*grad.shape[:2], matrix.size(1)))
+        return self._backward(product), scores
 
     def _forward(self) -> Tensor:
-        """The planes of w of the last stage."""
+        """w of the last stage at the Gauss–Legendre points, at τ = 1 and at τ = 0."""
         path, last = self.path, self.stages[-1]
         u = path.direction.unsqueeze(0) if path.origin is None else torch.stack([path.origin, path.direction])
         pooled: Tensor | None = None
         for k, blocks in enumerate(self.blocks):
             self._add_features(k, u)
-            lowest, channels = self.thin[k + 1], len(self.stages[k + 1].matrix)
-            planes, rows = 2 ** (k + 1) + 1 - lowest, blocks[-1][1]
-            after = self.space.take(f"u{k}", (planes, rows, channels)) if k + 1 < len(self.blocks) else None
+            after = None
+            if k + 1 < len(self.blocks):
+                shape = (self._planes_of_u(k), blocks[-1][1], len(self.stages[k + 1].matrix))
+                after = self.space.take(f"u{k}", shape)
             for block in blocks:
                 w = self._lift(k, u, block)
-                if after is not None:
-                    activate(w, lowest=lowest, out=after[:, slice(*block)])
-                else:
-                    room = self.space.take("u", (planes, *w.shape[1:]))
-                    part = self.readout(activate(w, lowest=lowest, out=room))
+                room = self.space.take("u", (self._planes_of_u(k), *w.shape[1:])) if after is None else after
+                part = self._activate(k, w, room if after is None else room[:, slice(*block)])
+                if after is None:
+                    part = self.readout(part)
                     pooled = part if pooled is None else pooled.add_(part)
             u = u if after is None else after
         assert pooled is not None
         w = _product(pooled, last.matrix, out=pooled.new_empty(*pooled.shape[:2], last.matrix.size(1)))
-        _add_bias(w[0], self.readout(w.new_ones(1, self.blocks[-1][-1][1], 1))[0], last.bias)
-        return w
+        return w.add_(_bias(self.readout(w.new_ones(1, self.blocks[-1][-1][1], 1))[0], last))
 
     def _backward(self, product: Tensor) -> Tensor:
         """∂G/∂δ from the planes of ∂G/∂(S_L u)."""
@@ -130,13 +117,11 @@ class Pass:
             after = self.space.take(f"u{k - 1}", (2**k - lowest, rows, len(stage.matrix))) if k else product
             linear = product.new_empty(rows, len(stage.linear)) if thin else None
             for block in self.blocks[k]:
-                last = k + 1 == len(self.blocks)
-                pulled = (
-                    self.readout.transpose(product) if last else self.layers[k + 1].transpose(product, block)
-                )
-                y = self._derivative(k, block)
-                room = self.space.take("grad", (len(y) - 1, *y.shape[1:]))
-                grad = pull_back(pulled, y, lowest=self.thin[k + 1] // 2, out=room)
+                if k + 1 == len(self.blocks):
+                    pulled = self.readout.transpose(product)
+                else:
+                    pulled = self.layers[k + 1].transpose(product, block)
+                grad = self._pull_back(k, pulled, block)
                 if linear is not None:
                     torch.mm(grad[0], stage.linear.t(), out=linear[slice(*block)])
                 if k:
@@ -158,31 +143,65 @@ class Pass:
         else:
             self.features.append(Thin())
 
+    def _planes_of_u(self, k: int) -> int:
+        count = 2 ** (k + 1) + 1
+        return (
+            count + (k + 1 == len(self.blocks))
+            if by_values(k, len(self.blocks))
+            else count - self.thin[k + 1]
+        )
+
     def _lift(self, k: int, u: Tensor, block: Rows) -> Tensor:
         """The planes of w_k in these rows."""
-        stage, lowest, single = self.stages[k], self.thin[k], len(self.blocks[k]) == 1
-        shape = (2**k + 1, block[1] - block[0], stage.matrix.size(1))
-        w = self.space.take(f"y{k}" if single else "y", shape)
+        stage, lowest = self.stages[k], self.thin[k]
+        w = self._room(k, block)
         if lowest < len(w):
             _product(self.layers[k](u, block), stage.matrix, out=w[lowest:])
         if lowest == 0:
-            ones = w.new_ones(1, u.size(1), 1)
-            _add_bias(w[0], self.layers[k](ones, block)[0], stage.bias)
+            constant = w if 2**k > LONGEST else w[:1]
+            constant += _bias(self.layers[k](w.new_ones(1, u.size(1), 1), block)[0], stage)
         self._fill_thin(k, w, block)
-        if not single:
+        if len(self.blocks[k]) > 1:
             self._kept(k)[:, slice(*block)] = w[lowest:]
         return w
 
-    def _derivative(self, k: int, block: Rows) -> Tensor:
-        """The planes of y_k in these rows: still there, or rebuilt."""
-        shape = (2**k + 1, block[1] - block[0], self.stages[k].matrix.size(1))
-        if len(self.blocks[k]) == 1:
-            return self.space.take(f"y{k}", shape)
-        y = self.space.take("y", shape)
-        y[self.thin[k] :] = self._kept(k)[:, slice(*block)]
-        self._fill_thin(k, y, block)
-        y[0] += 1
-        return y
+    def _activate(self, k: int, w: Tensor, out: Tensor) -> Tensor:
+        """u_k from w_k; what the way back needs of it stays in the workspace."""
+        if not by_values(k, len(self.blocks)):
+            return activate(w, lowest=self.thin[k + 1], out=out)
+        values = self._values(k, w)
+        return torch.addcmul(values, values, values, value=0.5, out=out)
+
+    def _values(self, k: int, w: Tensor) -> Tensor:
+        last = k + 1 == len(self.blocks)
+        matrix = widen(2**k, start=self.path.start, ends=last, dtype=w.dtype)
+        values = self.space.take(f"s{k}" if len(self.blocks[k]) == 1 else "s", (len(matrix), *w.shape[1:]))
+        torch.mm(matrix, w.view(len(w), -1), out=values.view(len(values), -1))
+        return values
+
+    def _pull_back(self, k: int, pulled: Tensor, block: Rows) -> Tensor:
+        """The planes of ∂G/∂w_k from those of ∂G/∂u_k."""
+        w, single = self._room(k, block), len(self.blocks[k]) == 1
+        if not single:
+            w[self.thin[k] :] = self._kept(k)[:, slice(*block)]
+            self._fill_thin(k, w, block)
+        grad = self.space.take("grad", (len(w) - 1, *w.shape[1:]))
+        if not by_values(k, len(self.blocks)):
+            if not single:
+                w[0] += 1
+            return pull_back(pulled, w, lowest=self.thin[k + 1] // 2, out=grad)
+        kept = self.space.take(f"s{k}", (self._planes_of_u(k), *w.shape[1:])) if single else None
+        values = self._values(k, w) if kept is None else kept
+        degree = 2 ** (k + 1)
+        product = self.space.take("u", (degree, *w.shape[1:]))
+        torch.addcmul(pulled, pulled, values[:degree], out=product)
+        matrix = narrow(2**k, start=self.path.start, dtype=w.dtype)
+        torch.mm(matrix, product.view(degree, -1), out=grad.view(len(grad), -1))
+        return grad
+
+    def _room(self, k: int, block: Rows) -> Tensor:
+        name = f"y{k}" if len(self.blocks[k]) == 1 else "y"
+        return self.space.take(name, (2**k + 1, block[1] - block[0], self.stages[k].matrix.size(1)))
 
     def _kept(self, k: int) -> Tensor:
         planes, rows = 2**k + 1 - self.thin[k], self.blocks[k][-1][1]
@@ -212,21 +231,6 @@ def _product(planes: Tensor, matrix: Tensor, *, out: Tensor) -> Tensor:
     return out
 
 
-def _add_bias(w: Tensor, inflow: Tensor, bias: Tensor) -> None:
-    """w += 1 ⊗ b + inflow ⊗ d."""
-    w.addmm_(torch.cat([torch.ones_like(inflow), inflow], dim=1), bias)
-
-
-def _top(folded: Folded, w: Tensor, start: int, target: Tensor | None) -> tuple[Scores, Tensor]:
-    """The scores, and the adjoint of the last stage; w becomes y."""
-    first = w[0] if start == 0 else w[0::2].sum(dim=0) - w[1::2].sum(dim=0)
-    ends = torch.stack([w.sum(dim=0), first])
-    ends += ends * ends / 2
-    logits = ends @ folded.weight.t() + folded.bias
-    if target is None:
-        target = logits[0].argmax(dim=1)
-    end, begin = logits.gather(2, target.expand(2, -1).unsqueeze(2)).squeeze(2)
-    w[0] += 1
-    n = len(w) - 1
-    grad = torch.mm(_moments(n, n + 1, start=start, dtype=w.dtype), w.flatten(1)).view(n, *w.shape[1:])
-    return Scores(target, end, begin), grad.mul_(folded.weight[target])
+def _bias(inflow: Tensor, stage: Stage) -> Tensor:
+    """1 ⊗ b + inflow ⊗ d."""
+    return torch.addmm(stage.bias[0], inflow, stage.bias[1:])

@@ -17,9 +17,10 @@ from apexgnn.aggregation import Bags
 from apexgnn.errors import MemoryBudgetError
 from apexgnn.explain.fused.fold import Folded
 from apexgnn.explain.fused.operators import ManyGraphs, Neighbours, OneGraph, Readout
+from apexgnn.explain.fused.polynomial import by_values
 from apexgnn.explain.fused.workspace import Workspace
 
-CACHE = 20 << 20  # bytes of planes in work at a time: 480 rows of the preset in float32
+CACHE = 45 << 20  # bytes of planes in work at a time: 670 rows of the preset in float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,11 @@ class Plan:
         full = [2**k + 1 - thin[k] for k in range(layers)]  # w
         for k in range(layers - 1):
             full[k] += 2 ** (k + 1) + 1 - thin[k + 1]  # u
-        working = sum(2**k + 1 for k in range(layers)) + 6 * 2 ** (layers - 1)  # y, u, grad and a sum
+        y, u = sum(2**k + 1 for k in range(layers)), sum(2 ** (k + 1) + 1 for k in range(layers - 1))
+        values = sum(2 ** (k + 1) + 2 for k in range(layers) if by_values(k, layers))
+        working = (
+            y + u + values + 7 * 2 ** (layers - 1) + 2
+        )  # and above the last layer u, its adjoint, that of y
         row = size * (width * working + max(narrow))
         block = max(16, min(CACHE, memory // 4) // row)
         per_row = tuple(size * (width * planes + extra) for planes, extra in zip(full, narrow, strict=True))

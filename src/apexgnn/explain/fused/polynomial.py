@@ -1,18 +1,41 @@
-"""Polynomials in t held as planes: p(t) = Σ_c p[c] t^c, each p[c] a matrix of rows × channels.
+"""Polynomials along the path, held as planes [c, rows, channels]: coefficients while short, samples when long.
 
-The activation σ(w) = w + w²/2, its derivative y = 1 + w, and the adjoint of multiplying by y:
+Up to degree 4 a polynomial is its coefficients of t, with t = τ from a zero baseline and t = 2τ − 1 from any other,
+since powers of t are best conditioned about the middle. From degree 8 on it is its values at Gauss–Legendre
+points and at τ = 1: powers of such degree would lose digits to cancellation, and values lose none.
 
-    u = σ(w):     u[c] = Σ_{i<j, i+j=c} y[i] y[j] + ½ y[c/2]²  (c > 0),     u[0] = w[0] + ½ w[0]²
-    adjoint:      ∂/∂w[j] = Σ_c g[j + c] y[c]
+The activation σ(w) = w + w²/2, its derivative y = 1 + w and the adjoint of multiplying by y are, by coefficients,
 
-Only the planes that are wanted are formed: of u those from `lowest` on, and of the adjoint as many as w has
-degrees, since a perturbation of coefficient 0 of the input does not reach the highest coefficient of w.
+    u[c] = Σ_{i<j, i+j=c} y[i] y[j] + ½ y[c/2]²  (c > 0),     u[0] = w[0] + ½ w[0]²
+    ∂/∂w[j] = Σ_c g[j + c] y[c]
+
+and by values, at as many points as u needs: u = w + w²/2, ∂/∂w = Pᵀ(g y), where `widen` leads from the planes of w to
+these points and `narrow` is Pᵀ. Of the adjoint there are as many planes as w has degrees: a perturbation of
+coefficient 0 of the input reaches w with one degree less.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+import numpy as np
 import torch
 from torch import Tensor
+
+from apexgnn.path.quadrature import quadrature
+from apexgnn.path.resolution import Resolution, interpolation
+
+LONGEST = 4  # degree up to which a polynomial is held by coefficients
+CPU = torch.device("cpu")
+
+
+def by_values(layer: int, layers: int) -> bool:
+    """Whether u of this layer is held by its values; the last layer's always is, since the scores want values.
+
+    >>> [by_values(layer, 3) for layer in range(3)]
+    [False, False, True]
+    """
+    return 2 ** (layer + 1) > LONGEST or layer + 1 == layers
 
 
 def activate(w: Tensor, *, lowest: int, out: Tensor) -> Tensor:
@@ -61,14 +84,45 @@ def pull_back(g: Tensor, y: Tensor, *, lowest: int, out: Tensor) -> Tensor:
     return out
 
 
-def moments(rows: int, columns: int, *, start: int, dtype: torch.dtype) -> Tensor:
-    """[rows, columns], the mean of t^(i+j) for t between `start` (0 or −1) and 1.
+def _gauss(points: int) -> tuple[float, ...]:
+    return tuple(quadrature("gauss-legendre", points).nodes)
 
-    >>> moments(2, 2, start=0, dtype=torch.float64).tolist()
-    [[1.0, 0.5], [0.5, 0.3333333333333333]]
-    >>> moments(2, 2, start=-1, dtype=torch.float64).tolist()
-    [[1.0, 0.0], [0.0, 0.3333333333333333]]
+
+@lru_cache(maxsize=256)
+def widen(degree: int, *, start: int, ends: bool, dtype: torch.dtype) -> Tensor:
+    """From the planes of w to the values of w at the 2n Gauss–Legendre points, at τ = 1 and, for both ends, τ = 0.
+
+    >>> widen(1, start=0, ends=True, dtype=torch.float64)[-2:].tolist()  # coefficients 1, t at τ = 1 and τ = 0
+    [[1.0, 1.0], [1.0, 0.0]]
     """
-    power = torch.arange(rows, dtype=torch.float64)[:, None] + torch.arange(columns, dtype=torch.float64)
-    mean = 1 / (power + 1)
-    return (mean if start == 0 else mean * (power % 2 == 0)).to(dtype)
+    points = (*_gauss(2 * degree), 1.0, 0.0)[: 2 * degree + 1 + ends]
+    return _basis(degree, points, start=start, dtype=dtype, values=(*_gauss(degree), 1.0))
+
+
+@lru_cache(maxsize=256)
+def narrow(degree: int, *, start: int, dtype: torch.dtype) -> Tensor:
+    """Pᵀ [n, 2n], from the adjoint at the 2n Gauss–Legendre points to the planes of the adjoint of w.
+
+    >>> narrow(1, start=0, dtype=torch.float64).tolist()  # w has degree 1, its perturbation is constant
+    [[1.0, 1.0]]
+    """
+    return _basis(
+        degree - 1, _gauss(2 * degree), start=start, dtype=dtype, values=_gauss(degree), of=degree
+    ).t()
+
+
+def _basis(
+    degree: int,
+    points: tuple[float, ...],
+    *,
+    start: int,
+    dtype: torch.dtype,
+    values: tuple[float, ...],
+    of: int | None = None,
+) -> Tensor:
+    """[points, degree + 1], the functions by whose multiples a polynomial is held: powers of t, or Lagrange's."""
+    if (of or degree) > LONGEST:
+        return interpolation(Resolution(values), Resolution(points), dtype, CPU)
+    tau = np.asarray(points)
+    t = tau if start == 0 else 2 * tau - 1
+    return torch.from_numpy(np.vander(t, degree + 1, increasing=True)).to(dtype)

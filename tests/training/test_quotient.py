@@ -19,6 +19,7 @@ from training.toys import graphs, packed
 MODELS = {
     "polygin": lambda **k: PolyGIN(4, 3, hidden_channels=6, **k),
     "polygin-channel": lambda **k: PolyGIN(4, 3, hidden_channels=6, theta="channel", **k),
+    "polygin-residual": lambda **k: PolyGIN(4, 3, hidden_channels=6, residual=True, **k),
     "polygin-narrow": lambda **k: PolyGIN(
         4, 3, hidden_channels=2, **k
     ),  # more rows than width: maps multiplied

@@ -136,6 +136,8 @@ def injectivity_report(model: PolyGIN, data: Any) -> InjectivityReport:
     """
     if not isinstance(model, PolyGIN):
         raise InputError("model", got=f"a {type(model).__name__}", expected="a PolyGIN")
+    if model.config["residual"]:
+        raise InputError("model", got="residual layers", expected="layers of Proposition 2, without residual")
     x, edge_weight = data.x, data.get("edge_weight")
     width = model.config["in_channels"]
     if x is None or x.dim() != 2 or x.size(1) != width or not x.size(0):

@@ -2,7 +2,7 @@
 
     PolyActivation     σ(z) = z + θ ⊙ z²
     PolyScaleNorm      Norm(z) = s ⊙ z (+ b)
-    PolyGINConv        h_v = W₂ σ(Norm(W₁ a_v)),   a_v = (1 + ε) h_v + Σ_{u∈N(v)} w_uv h_u
+    PolyGINConv        h_v = W₂ σ(Norm(W₁ a_v)) (+ h_v),   a_v = (1 + ε) h_v + Σ_{u∈N(v)} w_uv h_u
 
 Each keeps polynomials polynomial: everything is linear but σ, which doubles the degree.
 """
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from apexgnn.aggregation import Adjacency, aggregate
+from apexgnn.errors import InputError
 
 
 class PolyActivation(nn.Module):
@@ -79,6 +80,7 @@ class PolyGINConv(nn.Module):
         train_eps: learn ε.
         theta: "scalar" or "channel".
         theta_init: where θ starts.
+        residual: add h_v itself to what comes out; the degree stays, as it is at least that of h_v.
 
     A self-loop in `edge_index` adds h_v once more, beside (1 + ε).
 
@@ -95,8 +97,13 @@ class PolyGINConv(nn.Module):
         train_eps: bool = False,
         theta: str = "scalar",
         theta_init: float = 0.1,
+        residual: bool = False,
     ) -> None:
         super().__init__()
+        if residual and in_channels != out_channels:
+            widths = f"{in_channels} channels in and {out_channels} out"
+            raise InputError("residual", got=widths, expected="as many in as out")
+        self.residual = residual
         self.lin1 = nn.Linear(in_channels, out_channels)
         self.norm = PolyScaleNorm(out_channels)
         self.act = PolyActivation(out_channels if theta == "channel" else None, init=theta_init)
@@ -118,4 +125,4 @@ class PolyGINConv(nn.Module):
         """Rows [N, in] to rows [N, out]."""
         a = (1 + self.eps) * x + aggregate(x, edge_index, edge_weight)
         h: Tensor = self.lin2(self.act(self.norm(self.lin1(a))))
-        return h
+        return h + x if self.residual else h

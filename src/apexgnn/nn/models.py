@@ -65,6 +65,7 @@ class PolyGIN(nn.Module):
         eps: ε of every layer; train_eps learns it.
         theta: "scalar" (the paper's counts) or "channel" (the paper's text).
         theta_init: where θ starts.
+        residual: add its input to every message-passing layer but the first; the degree stays.
 
     >>> model = PolyGIN(14, 2)
     >>> sum(p.numel() for p in model.parameters())
@@ -85,6 +86,7 @@ class PolyGIN(nn.Module):
         train_eps: bool = False,
         theta: str = "scalar",
         theta_init: float = 0.1,
+        residual: bool = False,
     ) -> None:
         super().__init__()
         self.config: dict[str, Any] = {
@@ -99,12 +101,20 @@ class PolyGIN(nn.Module):
             "train_eps": train_eps,
             "theta": _chosen("theta", theta, ("scalar", "channel")),
             "theta_init": theta_init,
+            "residual": residual,
         }
         self.task, self.readout = task, readout
         widths = [in_channels] + [hidden_channels] * num_layers
         self.convs = nn.ModuleList(
-            PolyGINConv(a, b, eps=eps, train_eps=train_eps, theta=theta, theta_init=theta_init)
-            for a, b in pairwise(widths)
+            PolyGINConv(
+                *ends,
+                eps=eps,
+                train_eps=train_eps,
+                theta=theta,
+                theta_init=theta_init,
+                residual=residual and layer > 0,
+            )
+            for layer, ends in enumerate(pairwise(widths))
         )
         self.head = nn.Sequential(
             nn.Linear(widths[-1], hidden_channels),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -63,14 +63,11 @@ def relu_layers(model: GIN) -> list[tuple[nn.Linear, nn.Linear]]:
 
 def _poly(model: PolyGIN, batch: QuotientBatch) -> Tensor:
     first, *rest = poly_layers(model)
-    h: Tensor = first.act(first.norm(first.lin1(batch.features)))
-    below = first.lin2
-    for conv, sums in zip(rest, batch.levels, strict=True):
-        z = gather(transfer(h, below, conv.lin1), sums) + conv.lin1.bias
-        h, below = conv.act(conv.norm(z)), conv.lin2
-    if model.task == "graph" and model.readout == "sum":
-        return pooled(model, below(h), batch.outputs)
-    return cast(Tensor, below(pooled(model, h, batch.outputs)))
+    rows = Hidden(first.act(first.norm(first.lin1(batch.features))), first.lin2)
+    for level, conv in enumerate(rest):
+        z, carried = onward(rows, conv, batch, level)
+        rows = Hidden(conv.act(conv.norm(z)), conv.lin2, carried)
+    return read_out(model, rows, batch.outputs)
 
 
 def _relu(model: GIN, batch: QuotientBatch) -> Tensor:
@@ -79,6 +76,39 @@ def _relu(model: GIN, batch: QuotientBatch) -> Tensor:
     for (into, out), sums in zip(rest, batch.levels, strict=True):
         h = relu(out(relu(gather(linear(h, into.weight), sums) + into.bias)))
     return pooled(model, h, batch.outputs)
+
+
+class Hidden(NamedTuple):
+    """The rows W₂u (+ carried) after a layer of PolyGIN, W₂ not yet applied."""
+
+    u: Tensor
+    lin2: nn.Linear
+    carried: Tensor | None = None
+
+    def rows(self) -> Tensor:
+        """The rows themselves."""
+        h: Tensor = self.lin2(self.u)
+        return h if self.carried is None else h + self.carried
+
+
+def onward(
+    below: Hidden, conv: PolyGINConv, batch: QuotientBatch, level: int
+) -> tuple[Tensor, Tensor | None]:
+    """W₁a + b₁ of the layer above, and what its residual will add."""
+    sums = batch.levels[level]
+    if not conv.residual:
+        return gather(transfer(below.u, below.lin2, conv.lin1), sums) + conv.lin1.bias, None
+    h = below.rows()
+    z = gather(linear(h, conv.lin1.weight), sums) + conv.lin1.bias
+    return z, h.index_select(0, batch.own[level])
+
+
+def read_out(model: PolyGIN, top: Hidden, outputs: Sums) -> Tensor:
+    """What enters the head; W₂ is applied after a mean, which has fewer rows."""
+    if model.task == "graph" and model.readout == "sum":
+        return pooled(model, top.rows(), outputs)
+    carried = None if top.carried is None else pooled(model, top.carried, outputs)
+    return Hidden(pooled(model, top.u, outputs), top.lin2, carried).rows()
 
 
 def transfer(h: Tensor, first: nn.Linear, then: nn.Linear) -> Tensor:

@@ -25,8 +25,8 @@ import torch
 from torch import Tensor, nn
 
 from apexgnn.nn import GIN, PolyGIN
-from apexgnn.training.forward import poly_layers, pooled, relu_layers, transfer
-from apexgnn.training.quotient import Quotient, QuotientBatch, gather
+from apexgnn.training.forward import Hidden, onward, poly_layers, read_out, relu_layers
+from apexgnn.training.quotient import Quotient, QuotientBatch
 
 SMALLEST = 1e-3  # a channel that hardly varies on the batch is not blown up beyond this
 
@@ -86,16 +86,15 @@ def calibrate(model: PolyGIN, batch: QuotientBatch) -> None:
     >>> torch.allclose(z.var(dim=0, correction=0), torch.ones(6), atol=1e-3)
     True
     """
-    layers = poly_layers(model)
-    z = _centred(layers[0].lin1, layers[0].lin1(batch.features))
-    for level, conv in enumerate(layers):
+    z, carried = poly_layers(model)[0].lin1(batch.features), None
+    for level, conv in enumerate(poly_layers(model)):
+        if level:
+            z, carried = onward(rows, conv, batch, level - 1)
+        z = _centred(conv.lin1, z)
         conv.norm.scale.copy_(1 / z.std(dim=0, correction=0).clamp(min=SMALLEST))
-        h: Tensor = conv.act(conv.norm(z))
-        if level < len(batch.levels):
-            after = layers[level + 1].lin1
-            z = _centred(after, gather(transfer(h, conv.lin2, after), batch.levels[level]) + after.bias)
+        rows = Hidden(conv.act(conv.norm(z)), conv.lin2, carried)
     head = cast(nn.Linear, model.head[0])
-    z = _centred(head, head(conv.lin2(pooled(model, h, batch.outputs))))
+    z = _centred(head, head(read_out(model, rows, batch.outputs)))
     size = z.std(dim=0, correction=0).clamp(min=SMALLEST)
     head.weight.div_(size.unsqueeze(1))
     head.bias.div_(size)

@@ -122,12 +122,14 @@ class QuotientBatch:
     Attributes:
         features: [R₁, F], (1 + 0)·x_v + Σ x_u of one node per class of level 1.
         levels: L − 1 sums, from level 1 up to level L.
+        own: for each of them, the row one level below of the node itself.
         outputs: level-L rows per graph, or the one row of every node.
         labels: [outputs], class indices or regression targets.
     """
 
     features: Tensor
     levels: tuple[Sums, ...]
+    own: tuple[Tensor, ...]
     outputs: Sums
     labels: Tensor
 
@@ -139,12 +141,14 @@ class Quotient:
     Attributes:
         features: [C₁, F], the aggregated features of every class of level 1.
         levels: for level 2 … L, the classes one level below that each class sums.
+        own: for level 2 … L, the class one level below that each class refines.
         outputs: the level-L classes of every graph (or node).
         labels: one per graph (or node).
     """
 
     features: Tensor
     levels: tuple[Rows, ...]
+    own: tuple[Ints, ...]
     outputs: Rows
     labels: Tensor
 
@@ -164,15 +168,16 @@ class Quotient:
         closed = Rows.grouped(np.concatenate([edges[1], itself]), np.concatenate([edges[0], itself]), nodes)
 
         colour = _distinct(graphs.x) if graphs.x.shape[1] <= WIDE else itself
-        tower = []
+        tower, own = [], []
         for level in range(layers):
             below, colour = colour, _refined(colour, closed)
             _, representative = np.unique(colour, return_index=True)
             members = closed.take(representative)
+            own.append(below[representative])
             tower.append(Rows(members.start, below[members.index]) if level else members)
         features = _summed(graphs.x, tower[0])
         outputs = Rows(np.arange(nodes + 1), colour) if task == "node" else Rows(graphs.node_ptr, colour)
-        return cls(features, tuple(tower[1:]), outputs, graphs.column("y"))
+        return cls(features, tuple(tower[1:]), tuple(own[1:]), outputs, graphs.column("y"))
 
     def __len__(self) -> int:
         return self.outputs.start.size - 1
@@ -181,12 +186,14 @@ class Quotient:
         """The part of the tower under the outputs `which`, in that order."""
         which = np.asarray(which)
         outputs, used = Sums.compact(self.outputs.take(which))
-        levels = []
-        for rows in reversed(self.levels):
-            sums, used = Sums.compact(rows.take(used))
-            levels.append(sums)
-        features = self.features[torch.from_numpy(used)]
-        return QuotientBatch(features, tuple(reversed(levels)), outputs, self.labels[torch.from_numpy(which)])
+        levels, own = [], []
+        for rows, refined in zip(reversed(self.levels), reversed(self.own), strict=True):
+            above = used
+            sums, used = Sums.compact(rows.take(above))
+            levels.insert(0, sums)
+            own.insert(0, torch.from_numpy(np.searchsorted(used, refined[above])))
+        features, labels = self.features[torch.from_numpy(used)], self.labels[torch.from_numpy(which)]
+        return QuotientBatch(features, tuple(levels), tuple(own), outputs, labels)
 
 
 def _distinct(rows: NDArray[np.generic]) -> Ints:

@@ -16,9 +16,10 @@ from apexgnn.explain.question import ask
 from apexgnn.nn import GIN, PolyGIN
 from apexgnn.peers.case import Case
 from apexgnn.peers.flows import count_flows, list_flows, looped
-from apexgnn.peers.flowx import layer_edges, marginals
+from apexgnn.peers.flowx import by_step, marginals
+from apexgnn.peers.importance import Goal, learned_weights
 from apexgnn.peers.layers import Twin
-from apexgnn.peers.removal import MaskedLayers, copied_states, shared_rows
+from apexgnn.peers.removal import MaskedLayers, answering, copied_states, shared_rows
 from apexgnn.testing import random_graph
 
 SQUARE = torch.tensor([[0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3]])
@@ -142,7 +143,7 @@ def test_marginals_by_brute_force():
                 alive[f] = False
                 scores[f] += (p[sample, step - 1] - p[sample, step]) / len(dying) / 3
     assert torch.allclose(found.share.mean(0), scores, atol=1e-14)
-    by_pair = layer_edges(found, torch.ones(pairs).double(), masked.removable.shape)
+    by_pair = by_step(found, masked.removable.shape).sum(-1)
     for layer in range(2):
         for edge in range(edges.edge_index.size(1)):
             assert by_pair[layer, edge].item() == pytest.approx(
@@ -180,6 +181,76 @@ def removed_by_hand_nothing(model, data):
     for conv in model.convs:
         h = conv(torch.zeros_like(h), empty) if isinstance(model, PolyGIN) else conv(torch.zeros_like(h))
     return model.head(h.mean(0, keepdim=True))
+
+
+@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("index", [None, 2])
+def test_matrices_answer_as_messages_do(network, index, monkeypatch):
+    torch.manual_seed(0)
+    model = network(3, 2, hidden_channels=5, task="graph" if index is None else "node").double()
+    edge_index = torch.cat([SQUARE, torch.tensor([[1, 0], [1, 1]])], 1)  # with a self-loop and a double edge
+    data = Data(x=torch.randn(4, 3).double(), edge_index=edge_index, edge_weight=torch.rand(10).double())
+    masked = MaskedLayers(case_of(model, data, index=index), looped(edge_index, 4))
+    masks = torch.rand(masked.removable.shape).double().requires_grad_()
+    answers = []
+    for largest in (1024, 3):
+        monkeypatch.setattr("apexgnn.peers.removal.LARGEST_MATRIX", largest)
+        logits = answering(masked)(masks)
+        answers.append((logits.detach(), *torch.autograd.grad(logits[0, 0].square(), masks)))
+    for by_matrix, by_message in zip(*answers, strict=True):
+        assert torch.allclose(by_matrix, by_message, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", ["plus", "minus"])
+def test_learned_weights_follow_the_objectives_written_out(variant):
+    """The two objectives flow by flow, with PyTorch's own instance norm, for a few steps of Adam."""
+    torch.manual_seed(0)
+    model = GIN(3, 2, hidden_channels=16, num_layers=2).double().eval()
+    data = Data(x=torch.randn(4, 3).double(), edge_index=SQUARE)
+    case, edges = case_of(model, data), looped(SQUARE, 4)
+    masked = MaskedLayers(case, edges)
+    flows = list_flows(edges.edge_index, layers=2, num_nodes=4)
+    steps = masked.removable.numel()
+    removal = torch.stack([torch.randperm(steps).view(2, -1) + 1 for _ in range(3)])
+    p = copied_states(masked, removal, steps=steps, rows_per_call=400).softmax(-1)[..., 1]
+    assert p.std() > 1e-3  # a network that answers
+    found = marginals(flows, removal, p)
+    goal = Goal(variant == "plus", label=1, epochs=4, sparsity=0.6)
+    torch.manual_seed(9)
+    ours = learned_weights(by_step(found, masked.removable.shape), answering(masked), goal)
+
+    torch.manual_seed(9)
+    m = (0.1 * torch.rand(steps)).double().requires_grad_()
+    gain, shift = torch.ones(1).double().requires_grad_(), torch.zeros(1).double().requires_grad_()
+    optimizer = (
+        torch.optim.Adam([m, gain, shift], lr=0.1, weight_decay=1e-5)
+        if variant == "plus"
+        else torch.optim.Adam([m], lr=0.3)
+    )
+    for _ in range(4):
+        score = (m.sigmoid()[found.step] * found.share).mean(0)
+        pairs = torch.zeros(2, edges.edge_index.size(1)).double()
+        for flow, one in zip(flows.tolist(), score, strict=True):
+            for layer, edge in enumerate(flow):
+                pairs = pairs + one * torch.nn.functional.one_hot(
+                    torch.tensor(layer * pairs.size(1) + edge), pairs.numel()
+                ).view_as(pairs)
+        if variant == "minus":
+            for power in (8, 1):
+                pairs = ((pairs - pairs.min()) / (pairs.max() - pairs.min())) ** power
+            loss = -removed_by_hand(model, data, pairs).log_softmax(-1)[0, 1] + 5e-4 * m.sigmoid().sum()
+        else:
+            z = nn.functional.instance_norm(pairs.view(1, 1, -1), weight=gain, bias=shift).view_as(pairs)
+            noise = torch.rand_like(z)
+            removed = (z + noise.log() - (-noise).log1p()).sigmoid()
+            q = z.sigmoid()
+            target = torch.distributions.Bernoulli(torch.tensor(0.4).double())
+            size = torch.distributions.kl_divergence(torch.distributions.Bernoulli(q), target).mean()
+            loss = removed_by_hand(model, data, 1 - removed).log_softmax(-1)[0, 1] + size
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert torch.allclose(ours, m.detach().sigmoid(), atol=1e-9)
 
 
 @pytest.mark.parametrize("variant", ["plain", "plus", "minus"])

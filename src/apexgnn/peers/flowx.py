@@ -10,7 +10,8 @@ plain   w = 1, Monte Carlo marginal contributions. Their sum over all flows is p
 minus   w_t = σ(m_t) learned for sufficiency: keep the important pairs, keep the class
 plus    w_t = σ(m_t) learned for necessity: remove the important pairs, lose the class
 
-The score of an edge is the sum over layers and flows, as often as it occurs.
+The score of an edge is the sum over layers and flows, as often as it occurs; an edge on no flow ranks last. Nodes take
+the end points of all edges, the self-loops that stand for their own features among them.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from apexgnn.choice import Choice
 from apexgnn.conversion import node_scores
 from apexgnn.peers.case import Case, Scores
 from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.peers.flows import list_flows, looped
+from apexgnn.peers.importance import Goal, learned_weights
 from apexgnn.peers.layers import Twin
 from apexgnn.peers.neighbours import around
-from apexgnn.peers.removal import MaskedLayers, copied_states, shared_rows
+from apexgnn.peers.removal import MaskedLayers, answering, copied_states, shared_rows
 from apexgnn.replicas import ROWS_PER_CALL
 
 
@@ -126,9 +127,11 @@ class FlowX(Explainer):
         else:
             logits = copied_states(masked, removal, steps=steps, rows_per_call=ROWS_PER_CALL)
         found = marginals(flows, removal, logits.softmax(-1)[..., label])
-        weights, epochs = self._weights(found, masked, label)
-        pairs = layer_edges(found, weights, masked.removable.shape)
-        scores = pairs.sum(0)
+        shares, epochs = by_step(found, masked.removable.shape), 0
+        if Variant(self.variant) is not Variant.PLAIN:
+            shares = shares * learned_weights(shares, answering(masked), self._goal(label))
+            epochs = self.epochs
+        scores = shares.sum((0, 2))
         visited = torch.zeros_like(scores, dtype=torch.bool)
         visited[flows.flatten()] = True
         scores = torch.where(visited, scores, scores.min().clamp(max=0))
@@ -144,51 +147,16 @@ class FlowX(Explainer):
             removal[sample, removable] = torch.randperm(pairs) * steps // pairs + 1
         return removal, steps
 
-    def _weights(self, found: Marginals, masked: MaskedLayers, label: int) -> tuple[Tensor, int]:
-        """σ(m), [T], and how many epochs it took to learn."""
-        steps = found.probability.size(1) - 1
-        variant = Variant(self.variant)
-        if variant is Variant.PLAIN:
-            return found.share.new_ones(steps), 0
-        m = (0.1 * torch.rand(steps)).to(found.share).requires_grad_()
-        affine = torch.tensor([1.0, 0.0]).to(found.share).requires_grad_()
-        label_of = torch.tensor([label])
-        if variant is Variant.MINUS:
-            optimizer = torch.optim.Adam([m], lr=0.3)
-        else:
-            optimizer = torch.optim.Adam([m, affine], lr=0.1, weight_decay=1e-5)
-        for _ in range(self.epochs):
-            pairs = layer_edges(found, m.sigmoid(), masked.removable.shape)
-            if variant is Variant.MINUS:
-                kept = _scaled(_scaled(pairs) ** 8)
-                loss = cross_entropy(masked.logits(kept.unsqueeze(0)), label_of) + 5e-4 * m.sigmoid().sum()
-            else:
-                normal = (pairs - pairs.mean()) / (pairs.std() + 1e-5)
-                logits = affine[0] * normal + affine[1]
-                removed = (logits + torch.rand_like(logits).clamp(1e-6, 1 - 1e-6).logit()).sigmoid()
-                loss = _divergence(logits.sigmoid(), 1 - self.sparsity)
-                loss = loss - cross_entropy(masked.logits((1 - removed).unsqueeze(0)), label_of)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        return m.detach().sigmoid(), self.epochs
+    def _goal(self, label: int) -> Goal:
+        return Goal(Variant(self.variant) is Variant.PLUS, label, self.epochs, self.sparsity)
 
 
-def layer_edges(found: Marginals, weights: Tensor, shape: torch.Size) -> Tensor:
-    """[L, E₀ + N]: the scores of the flows through each pair, summed."""
-    scores = (weights[found.step] * found.share).mean(0)
-    return torch.stack(
-        [scores.new_zeros(shape[1]).index_add(0, found.flows[:, layer], scores) for layer in range(shape[0])]
-    )
-
-
-def _scaled(values: Tensor) -> Tensor:
-    """Shift and scale to [0, 1]."""
-    low, high = values.min(), values.max()
-    return (values - low) / (high - low + 1e-12)
-
-
-def _divergence(p: Tensor, q: float) -> Tensor:
-    """Mean Kullback–Leibler divergence of Bernoulli(p) from Bernoulli(q)."""
-    p = p.clamp(1e-6, 1 - 1e-6)
-    return (p * (p / q).log() + (1 - p) * ((1 - p) / (1 - q)).log()).mean()
+def by_step(found: Marginals, shape: torch.Size) -> Tensor:
+    """[L, E₀ + N, T]: what the flows through each pair lose at each step, averaged over samples."""
+    steps, samples = found.probability.size(1) - 1, found.share.size(0)
+    share, place = found.share.flatten() / samples, torch.empty_like(found.step)
+    layers = []
+    for layer in range(shape[0]):
+        torch.add(found.flows[:, layer] * steps, found.step, out=place)
+        layers.append(share.new_zeros(shape[1] * steps).index_add(0, place.flatten(), share))
+    return torch.stack(layers).view(*shape, steps)

@@ -11,6 +11,7 @@ With r[l, e] the step at which pair (l, e) goes, the state after t steps has the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,13 @@ from torch.nn.functional import embedding_bag
 from torch_geometric.nn import MessagePassing
 
 from apexgnn.errors import InputError
+from apexgnn.nn.models import readout
 from apexgnn.peers.case import Case
 from apexgnn.peers.flows import LoopedEdges
 from apexgnn.peers.layers import SumConv, Twin, with_self_masks
 from apexgnn.replicas import copied_edges
+
+LARGEST_MATRIX = 1024  # nodes; beyond it messages cost less than a matrix that is mostly zero
 
 
 class MaskedLayers:
@@ -111,6 +115,29 @@ def copied_states(masked: MaskedLayers, removal: Tensor, *, steps: int, rows_per
     return logits.unflatten(0, (removal.size(0), steps + 1))
 
 
+def answering(masked: MaskedLayers) -> Callable[[Tensor], Tensor]:
+    """Logits [1, C] of one graph as a differentiable function of masks [L, E₀ + N].
+
+    For our own models with matrices in the place of messages, h = rows(Σ_e m_e w_e h_u): same numbers, and at the size
+    of a molecule the cheapest way.
+    """
+    case, twin, edges = masked.case, masked.model, masked.edges
+    nodes = masked.nodes
+    if not isinstance(twin, Twin) or nodes > LARGEST_MATRIX:
+        return lambda masks: masked.logits(masks.unsqueeze(0))
+    place = edges.edge_index[1] * nodes + edges.edge_index[0]
+    weights = [pair_weights(conv, case, edges) for conv in _sum_convs(twin)]
+
+    def answer(masks: Tensor) -> Tensor:
+        h = case.question.x
+        for conv, weight, mask in zip(_sum_convs(twin), weights, masks, strict=True):
+            matrix = weight.new_zeros(nodes * nodes).index_add(0, place, weight * mask)
+            h = conv.rows(matrix.view(nodes, nodes) @ h)
+        return twin.head(readout(h, None, twin.readout) if case.index is None else h[[case.index]])
+
+    return answer
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
     """The different rows of one layer over all states.
@@ -133,8 +160,7 @@ def shared_rows(twin: Twin, case: Case, edges: LoopedEdges, *, removal: Tensor, 
     states = removal.size(0) * (steps + 1)
     everywhere = torch.arange(len(x)).unsqueeze(1).expand(-1, states)
     rows = _Rows(x, everywhere, torch.zeros(len(x), states, dtype=torch.bool))
-    for layer, conv in enumerate(twin.convs):
-        assert isinstance(conv, SumConv)
+    for layer, conv in enumerate(_sum_convs(twin)):
         weight = pair_weights(conv, case, edges)
         rows = _next_rows(
             rows, conv.rows, edges.edge_index, weight=weight, removal=removal[:, layer], steps=steps
@@ -172,3 +198,7 @@ def pair_weights(conv: SumConv, case: Case, edges: LoopedEdges) -> Tensor:
     total[-len(x) :] = 1 + conv.eps
     weight = case.options.get("edge_weight")
     return total.index_add(0, edges.column, x.new_ones(len(edges.column)) if weight is None else weight)
+
+
+def _sum_convs(twin: Twin) -> list[SumConv]:
+    return [conv for conv in twin.convs if isinstance(conv, SumConv)]

@@ -10,7 +10,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -99,7 +99,7 @@ class _Run:
         self.identity = {
             "model": type(model).__name__,
             "config": model.config,
-            "recipe": asdict(recipe),
+            "recipe": recipe.settings(),
             "seed": seed,
             "split": [split.kind, split.seed, len(self.train), len(self.val)],
             "features": [len(quotient.features), float(quotient.features.double().sum())],

@@ -16,7 +16,7 @@ What `fast` adds, all of it outside the architecture:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from apexgnn.choice import Choice
@@ -97,6 +97,18 @@ class Recipe:
         for field in ("dropout", "feature_dropout", "average", "settle"):
             if not 0 <= getattr(self, field) < 1:
                 raise InputError(field, got=repr(getattr(self, field)), expected="a number from 0 to below 1")
+
+    def settings(self) -> dict[str, Any]:
+        """What differs from the defaults, which says the same recipe also when defaults are added later.
+
+        >>> Recipe("mine", epochs=10, learning_rate=0.1, clip=1.0).settings()
+        {'name': 'mine', 'epochs': 10, 'learning_rate': 0.1, 'clip': 1.0}
+        """
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        }
 
     def rate(self, done: float) -> float:
         """The learning rate when the fraction `done` of the run is over.

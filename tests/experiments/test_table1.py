@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from apexgnn.errors import InputError
-from apexgnn.experiments import table1
+from apexgnn.experiments import table1, table1_page
 from apexgnn.training import Recipe, recipe
 
 
@@ -32,7 +32,7 @@ def cell(dataset="bbbp", model="polygin", seed=0, test=90.0, **other):
 def test_the_interval_is_scipys(n):
     rng = np.random.default_rng(n)
     first, second = rng.normal(size=(2, n))
-    ours = table1.paired(first.tolist(), second.tolist())
+    ours = table1_page.paired(first.tolist(), second.tolist())
     theirs = stats.ttest_rel(first, second).confidence_interval(0.95)
     np.testing.assert_allclose((ours.low, ours.high), (theirs.low, theirs.high), atol=1e-4)
 
@@ -40,32 +40,31 @@ def test_the_interval_is_scipys(n):
 @pytest.mark.parametrize("n", [1, 31])
 def test_too_few_or_too_many_pairs_are_refused(n):
     with pytest.raises(InputError, match="pairs"):
-        table1.paired([0.0] * n, [1.0] * n)
+        table1_page.paired([0.0] * n, [1.0] * n)
 
 
 def test_the_table_pairs_by_seed():
     cells = [cell(seed=s, test=90.0 + s) for s in (2, 0, 1)] + [
         cell(model="gin", seed=s, test=89.0) for s in (1, 0)
     ]
-    text = table1.table(cells)
+    text = table1_page.table(cells)
     assert "| bbbp | fast | PolyGIN | 546,306 | 40 | 3 | 91.00 ± 1.00 | 89.85 ± 0.81 | +1.50 [" in text
     assert "| bbbp | fast | GIN | 546,306 | 40 | 2 | 89.00 ± 0.00 | 89.90 ± 1.09 |" in text
 
 
 def test_a_later_cell_replaces_an_earlier_one():
-    assert "| 1 | 80.00 |" in table1.table([cell(test=70.0), cell(test=80.0)])
+    assert "| 1 | 80.00 |" in table1_page.table([cell(test=70.0), cell(test=80.0)])
 
 
 def test_the_notes_name_the_encoder(tmp_path):
-    (tmp_path / "cells.jsonl").write_text(json.dumps(cell("graph-sst2", encoder="some-encoder")) + "\n")
-    assert "some-encoder" in table1.write_table(tmp_path / "cells.jsonl", tmp_path / "table.md")
-    assert (tmp_path / "table.md").read_text().startswith("# Table 1")
+    (tmp_path / "table1.jsonl").write_text(json.dumps(cell("graph-sst2", encoder="some-encoder")) + "\n")
+    assert "some-encoder" in table1_page.write_table(tmp_path)
+    assert (tmp_path / "table1.md").read_text().startswith("# Table 1")
 
 
-def test_a_torn_line_is_no_cell_and_harms_no_other(tmp_path, monkeypatch):
+def test_a_torn_line_is_no_cell_and_harms_no_other(tmp_path):
     path = tmp_path / "cells.jsonl"
     path.write_text(json.dumps(cell()) + "\n" + json.dumps(cell(seed=1))[:40])
-    monkeypatch.setattr(table1, "asdict", lambda outcome: outcome)
     table1.append_cell(path, cell(seed=2))
     assert [c["seed"] for c in table1.read_cells(path)] == [0, 2]
 
@@ -103,6 +102,34 @@ def test_cells_are_trained_once_and_appended(tmp_path, monkeypatch):
     assert len(told) == 4
     assert (tmp_path / "runs" / "ba-shapes-gin-fast-1" / "metrics.csv").read_text().count("\n") == 3
     assert not list(tmp_path.rglob("state.safetensors"))
+
+
+def test_splits_drawn_by_the_seed_stay_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(table1, "SOURCE", {})
+    short = Recipe("fast", 1, 1e-5, prepared=True, clip=1.0)
+    monkeypatch.setattr(table1, "recipe", lambda name, **cell: recipe(name, **cell) and short)
+    where = {
+        "datasets": ["ba-shapes"],
+        "models": ["gin"],
+        "runs": tmp_path / "runs",
+        "report": lambda _: None,
+    }
+    for way in table1.Splits.FIXED, table1.Splits.BY_SEED, table1.Splits.BY_SEED:
+        table1.reproduce(tmp_path / way.file, seeds=range(2), splits=way, **where)
+    cells = table1.read_cells(tmp_path / "table1-splits.jsonl")
+    assert [(c["splits"], c["split"]) for c in cells] == [("by-seed", f"random, seed {s}") for s in (0, 1)]
+    assert len({c["split"] for c in table1.read_cells(tmp_path / "table1.jsonl")}) == 1
+    text = table1_page.write_table(tmp_path)
+    fixed, other = text.split("## The same with a random 80/10/10 split drawn anew by every seed")
+    assert fixed.count("| ba-shapes |") == other.count("| ba-shapes |") == 1
+
+
+def test_a_scaffold_split_of_a_graph_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(table1, "SOURCE", {})
+    with pytest.raises(InputError, match="'random'"):
+        table1.reproduce(
+            tmp_path / "cells.jsonl", datasets=["ba-shapes"], splits="scaffold", runs=tmp_path / "runs"
+        )
 
 
 def test_parameter_counts_are_the_papers():

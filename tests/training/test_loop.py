@@ -142,10 +142,13 @@ def test_a_run_killed_in_mid_epoch_ends_at_the_same_weights(quotient, tmp_path):
     assert whole.history == resumed.history
 
 
-@pytest.mark.parametrize("kind, average", [(PolyGIN, 0.9), (GIN, 0.0)])
-def test_every_single_step_can_be_the_last(quotient, tmp_path, monkeypatch, kind, average):
+@pytest.mark.parametrize(
+    "kind, options",
+    [(PolyGIN, {}), (PolyGIN, {"batch_norm": True, "scale_each": True}), (GIN, {"average": 0.0})],
+)
+def test_every_single_step_can_be_the_last(quotient, tmp_path, monkeypatch, kind, options):
     """Stop after each step in turn, also in mid-epoch; the rest of the run is the same."""
-    short = replace(FAST, epochs=2, average=average)
+    short = replace(FAST, epochs=2, **options)
     whole = fit(small(kind), quotient, split(), short, seed=2)
     from apexgnn.training import loop
 

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from torch.nn.functional import cross_entropy, dropout
 from apexgnn.data.splits import Split
 from apexgnn.errors import TrainingError
 from apexgnn.nn import GIN, PolyGIN
+from apexgnn.training.batch_norm import add_batch_norm, fold_batch_norm
 from apexgnn.training.evaluate import evaluate
 from apexgnn.training.forward import logits, products
 from apexgnn.training.prepare import Coordinates, absorb, calibrate
@@ -96,6 +98,7 @@ class _Run:
         self.model, self.recipe, self.seed = model, recipe, seed
         self.train, self.val = split.train.numpy(), split.val.numpy()
         self.size = len(self.train) if model.task == "node" else recipe.batch_size
+        self.steps_per_epoch = math.ceil(len(self.train) / self.size)
         self.identity = {
             "model": type(model).__name__,
             "config": model.config,
@@ -106,6 +109,9 @@ class _Run:
         }
         torch.manual_seed(seed)
         model.reset_parameters()
+        self.normed = recipe.batch_norm and isinstance(model, PolyGIN)
+        if self.normed:
+            add_batch_norm(cast(PolyGIN, model))
         model.train()
         self.coordinates: Coordinates | None = None
         self.quotient = self._prepared(quotient) if recipe.prepared else quotient
@@ -120,15 +126,11 @@ class _Run:
 
     def _prepared(self, quotient: Quotient) -> Quotient:
         chosen = np.random.default_rng(self.seed).permutation(self.train)[:PREPARATION_BATCH]
-        self.coordinates = Coordinates.of(quotient.batch(chosen).features)
+        self.coordinates = Coordinates.of(quotient.batch(chosen).features, each=self.recipe.scale_each)
         moved = self.coordinates.apply(quotient)
-        if isinstance(self.model, PolyGIN):
+        if isinstance(self.model, PolyGIN) and not self.normed:
             calibrate(self.model, moved.batch(chosen))
         return moved
-
-    @property
-    def steps_per_epoch(self) -> int:
-        return math.ceil(len(self.train) / self.size)
 
     def epochs(self, keeping: Keeping | None) -> Iterator[Epoch]:
         """Run what is left, one row per epoch."""
@@ -157,7 +159,8 @@ class _Run:
             batch = replace(batch, features=dropout(batch.features, recipe.feature_dropout))
         for group in self.optimiser.param_groups:
             group["lr"] = recipe.rate(progress.step / total)
-        loss = cross_entropy(logits(self.model, batch), batch.labels)
+        scores = logits(self.model, batch)
+        loss = cross_entropy(scores, batch.labels, label_smoothing=recipe.label_smoothing)
         self.optimiser.zero_grad()
         torch.autograd.backward(loss)
         if recipe.clip is not None:
@@ -166,8 +169,9 @@ class _Run:
         progress.step += 1
         if self.average is not self.model:
             decay = min(recipe.average, (1 + progress.step) / (10 + progress.step))
-            with torch.no_grad():
-                torch._foreach_lerp_([*self.average.parameters()], self.parameters, 1 - decay)
+            pairs = zip(self.average.state_dict().values(), self.model.state_dict().values(), strict=True)
+            mine, new = zip(*(pair for pair in pairs if pair[0].is_floating_point()), strict=True)
+            torch._foreach_lerp_(mine, new, 1 - decay)
         progress.loss_sum += float(loss.detach()) * len(batch.labels)
         if not math.isfinite(progress.loss_sum):
             raise self._diverged(f"the loss of step {progress.step} is {float(loss.detach())}")
@@ -175,10 +179,9 @@ class _Run:
     def _close(self, epoch: int) -> Epoch:
         """Validate at the end of an epoch and keep the best."""
         progress, recipe = self.progress, self.recipe
-        mean_loss = progress.loss_sum / len(self.train)
         accuracy, loss = evaluate(self.average, self.quotient, self.val)
         rate = self.optimiser.param_groups[0]["lr"]
-        row = Epoch(epoch + 1, mean_loss, loss, accuracy, rate)
+        row = Epoch(epoch + 1, progress.loss_sum / len(self.train), loss, accuracy, rate)
         progress.history.append(row)
         progress.loss_sum = 0.0
         if epoch + 1 > recipe.settle * recipe.epochs and (
@@ -189,10 +192,10 @@ class _Run:
         return row
 
     def _tired(self) -> bool:
-        best, patience = self.progress.best, self.recipe.patience
-        return (
-            best is not None and patience is not None and len(self.progress.history) - best.epoch >= patience
-        )
+        progress, patience = self.progress, self.recipe.patience
+        if progress.best is None or patience is None:
+            return False
+        return len(progress.history) - progress.best.epoch >= patience
 
     def _diverged(self, what: str) -> TrainingError:
         return TrainingError(
@@ -202,12 +205,14 @@ class _Run:
 
     def finish(self) -> Trained:
         """The best model, taking features as they are."""
-        if self.progress.best is None or not self.progress.best.validation_loss < SPIKE:
+        progress = self.progress
+        if progress.best is None or not progress.best.validation_loss < SPIKE:
             raise self._diverged("no epoch has a validation loss that would pass for learning")
+        if self.normed:
+            fold_batch_norm(cast(PolyGIN, self.best_model))
         if self.coordinates is not None:
             absorb(self.best_model, self.coordinates)
-        progress = self.progress
-        return Trained(self.best_model.eval(), self.progress.best, tuple(progress.history), progress.seconds)
+        return Trained(self.best_model.eval(), progress.best, tuple(progress.history), progress.seconds)
 
     def _tensors(self) -> dict[str, Tensor]:
         """All tensors of the state, by name; Adam's appear after its first step."""

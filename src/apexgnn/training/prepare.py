@@ -8,11 +8,12 @@ one batch, layer by layer. That is done by the parameters that are there anyway,
 
 (in the head, which has no s, by the rows of W and b), so the architecture and its parameter count stay as they are.
 
-The features come first: the aggregated features of layer 1 are shifted to mean 0 and divided by *one* number, their
-common deviation (a deviation for each feature would blow up rare atom types by ten or more). Training runs in these
-coordinates, and `absorb` folds them into W₁ and b₁ of the first layer, exactly:
+The features come first: the aggregated features of layer 1 are shifted to mean 0 and divided by their deviation ρ,
+*one* for all where they are indicators (one for each would blow up rare atom types by ten or more), one for each
+where they are quantities (else the atomic number drowns the rest). Training runs in these coordinates, and
+`absorb` folds them into W₁ and b₁ of the first layer, exactly:
 
-    W₁(a − μ)/ρ + b₁ = (W₁/ρ) a + (b₁ − W₁μ/ρ)
+    W₁ (a − μ)/ρ + b₁ = (W₁/ρ) a + (b₁ − (W₁/ρ) μ)
 """
 
 from __future__ import annotations
@@ -37,21 +38,25 @@ class Coordinates:
 
     Attributes:
         mean: [F].
-        scale: one number for all features.
+        scale: one number for all features, or [F].
     """
 
     mean: Tensor
     scale: Tensor
 
     @classmethod
-    def of(cls, features: Tensor) -> Coordinates:
-        """Those in which these rows have mean 0 and, over all features together, variance 1.
+    def of(cls, features: Tensor, *, each: bool = False) -> Coordinates:
+        """Those in which these rows have mean 0 and variance 1, over all features together or each by itself.
 
         >>> Coordinates.of(torch.tensor([[0.0, 4.0], [2.0, 4.0]])).mean.tolist()
         [1.0, 4.0]
+        >>> Coordinates.of(torch.tensor([[0.0, 4.0], [2.0, 8.0]]), each=True).scale.tolist()
+        [1.0, 2.0]
         """
         mean = features.mean(dim=0)
-        return cls(mean, (features - mean).square().mean().sqrt().clamp(min=SMALLEST))
+        square = (features - mean).square()
+        scale = square.mean(dim=0).sqrt() if each else square.mean().sqrt()
+        return cls(mean, torch.where(scale > SMALLEST, scale, 1.0))
 
     def apply(self, quotient: Quotient) -> Quotient:
         """The same data in these coordinates."""
@@ -86,13 +91,15 @@ def calibrate(model: PolyGIN, batch: QuotientBatch) -> None:
     >>> torch.allclose(z.var(dim=0, correction=0), torch.ones(6), atol=1e-3)
     True
     """
-    z, carried = poly_layers(model)[0].lin1(batch.features), None
+    rows: Hidden | None = None
     for level, conv in enumerate(poly_layers(model)):
-        if level:
-            z, carried = onward(rows, conv, batch, level - 1)
+        z, carried = (
+            (conv.lin1(batch.features), None) if rows is None else onward(rows, conv, batch, level - 1)
+        )
         z = _centred(conv.lin1, z)
         conv.norm.scale.copy_(1 / z.std(dim=0, correction=0).clamp(min=SMALLEST))
         rows = Hidden(conv.act(conv.norm(z)), conv.lin2, carried)
+    assert rows is not None
     head = cast(nn.Linear, model.head[0])
     z = _centred(head, head(read_out(model, rows, batch.outputs)))
     size = z.std(dim=0, correction=0).clamp(min=SMALLEST)

@@ -186,7 +186,8 @@ class Quotient:
         """The part of the tower under the outputs `which`, in that order."""
         which = np.asarray(which)
         outputs, used = Sums.compact(self.outputs.take(which))
-        levels, own = [], []
+        levels: list[Sums] = []
+        own: list[Tensor] = []
         for rows, refined in zip(reversed(self.levels), reversed(self.own), strict=True):
             above = used
             sums, used = Sums.compact(rows.take(above))

@@ -58,6 +58,9 @@ class Recipe:
         schedule: "constant" or "one-cycle".
         clip: bound on the gradient's norm, or None.
         prepared: centre and scale every channel before the first step.
+        scale_each: scale every feature by itself, not all by one number.
+        batch_norm: normalise PolyGIN's channels at every step, folded away after training.
+        label_smoothing: how much of each label is spread over the classes.
         theta_init: where PolyGIN's θ starts.
         dropout: in the head.
         feature_dropout: of the first layer's aggregated features.
@@ -80,6 +83,9 @@ class Recipe:
     schedule: str = "constant"
     clip: float | None = None
     prepared: bool = False
+    scale_each: bool = False
+    batch_norm: bool = False
+    label_smoothing: float = 0.0
     theta_init: float = 0.1
     dropout: float = 0.5
     feature_dropout: float = 0.0
@@ -94,7 +100,7 @@ class Recipe:
         for field in ("epochs", "learning_rate", "batch_size"):
             if not getattr(self, field) > 0:
                 raise InputError(field, got=repr(getattr(self, field)), expected="a number above 0")
-        for field in ("dropout", "feature_dropout", "average", "settle"):
+        for field in ("dropout", "feature_dropout", "label_smoothing", "average", "settle"):
             if not 0 <= getattr(self, field) < 1:
                 raise InputError(field, got=repr(getattr(self, field)), expected="a number from 0 to below 1")
 
@@ -132,6 +138,7 @@ def _half_cosine(t: float) -> float:
 
 
 MODELS = ("polygin", "gin")
+KINDS = (*MODELS, "polygin-plus")
 
 _PAPER = {  # (learning rate, epochs) of GIN, of PolyGIN
     "ba-shapes": ((1e-4, 4000), (5e-5, 9000)),
@@ -173,12 +180,12 @@ def recipe(name: str, *, dataset: str, model: str) -> Recipe:
     """
     for where, got, valid in (
         ("recipe", name, ("paper", "fast")),
-        ("model", model, MODELS),
+        ("model", model, KINDS),
         ("dataset", dataset, tuple(_PAPER)),
     ):
         if got not in valid:
             raise InputError(where, got=repr(got), expected="one of " + ", ".join(map(repr, valid)))
-    column = model == "polygin"
+    column = model != "gin"
     if name == "fast":
         return _FAST[dataset][column]
     learning_rate, epochs = _PAPER[dataset][column]

@@ -13,7 +13,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -67,8 +67,16 @@ class Workload:
             data.split(seed=SPLIT_SEED),
         )
 
+    def divided(self, kind: str, seed: int) -> Workload:
+        """The same data, split anew.
+
+        >>> Workload.of("ba-shapes").divided("random", 3).split
+        Split(random, seed=3: 560/70/70)
+        """
+        return replace(self, split=self.data.split(kind, seed=seed))
+
     def model(self, kind: str, recipe: Recipe) -> PolyGIN | GIN:
-        """The architecture of the paper's table for this data set.
+        """The architecture of the paper's table, or "polygin-plus": with residual layers and θ per channel.
 
         >>> from apexgnn.training import recipe
         >>> model = Workload.of("ba-shapes").model("gin", recipe("fast", dataset="ba-shapes", model="gin"))
@@ -79,6 +87,8 @@ class Workload:
         if kind == "gin":
             return GIN(self.data.num_features, self.data.num_classes, **options)
         options["theta_init"] = recipe.theta_init
+        if kind == "polygin-plus":
+            options |= {"residual": True, "theta": "channel"}
         return PolyGIN(self.data.num_features, self.data.num_classes, **options)
 
 

@@ -26,10 +26,11 @@ MAY_IMPORT = {
     "metrics": {"path", "nn", "explain"},
     "testing": {"nn", "explain", "peers"},
     "figures": {"data"},
+    "molecules": {"nn", "explain", "data", "zoo"},
     "experiments": {"path", "nn", "explain", "data", "training", "zoo", "peers", "metrics", "figures"},
-    "benchmark": {"path", "nn", "explain", "training", "figures"},
-    "app": {"nn", "explain", "data", "zoo", "peers", "metrics", "figures"},
-    "batch": {"nn", "explain", "data", "zoo", "metrics"},
+    "benchmark": {"path", "nn", "explain", "data", "training", "figures"},
+    "app": {"nn", "explain", "data", "zoo", "molecules", "peers", "metrics", "figures"},
+    "batch": {"nn", "explain", "data", "zoo", "molecules", "metrics"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 

@@ -6,6 +6,7 @@ import time
 import pytest
 import torch
 from torch import nn
+from torch_geometric.data import Data
 
 from apexgnn.benchmark import Settings, run
 from apexgnn.benchmark.calm import Watch
@@ -23,12 +24,13 @@ from apexgnn.benchmark.contest import best_gradient
 from apexgnn.benchmark.counting import count
 from apexgnn.benchmark.footprint import in_own_process
 from apexgnn.benchmark.lineup import CAPTUM, GRADIENT, OURS, UNCHECKED, WITH_PARAMETERS, contenders
-from apexgnn.benchmark.molecules import Graphs, alike, like_mutagenicity
+from apexgnn.benchmark.molecules import Graphs, alike, like_mutagenicity, saturated
 from apexgnn.benchmark.neighbourhoods import fitted
 from apexgnn.benchmark.part import Claim
 from apexgnn.benchmark.report import page
 from apexgnn.benchmark.speed import PARTS
 from apexgnn.benchmark.timing import Times, interleaved
+from apexgnn.benchmark.training import difference, pair
 from apexgnn.errors import InputError, NumericalError
 from apexgnn.nn import PolyGIN
 
@@ -180,6 +182,27 @@ def test_made_molecules_are_simple_graphs_of_small_degree():
         assert len(edges) == graph.num_edges
         assert all((v, u) in edges and u != v for u, v in edges)
         assert torch.bincount(graph.edge_index[1]).max() <= 6
+
+
+def test_our_loop_and_the_plain_one_have_the_same_losses_and_other_weights_do_not():
+    graphs = [Data(x=g.x.double(), edge_index=g.edge_index, y=g.y) for g in saturated(96, seed=2)]
+    assert difference(graphs) < 1e-13
+    theirs, ours, _ = pair(graphs)
+    with torch.no_grad():
+        ours.optimiser.param_groups[0]["params"][0].mul_(1.01)
+    theirs()
+    ours()
+    assert abs(theirs.losses[0] / ours.losses[0] - 1) > 1e-8
+    theirs()
+    assert len(theirs.losses) == 2 * 3
+
+
+def test_hydrogens_hang_on_atoms_that_have_room():
+    for graph in saturated(100, seed=4):
+        kinds = graph.x.argmax(1)
+        degree = torch.bincount(graph.edge_index[1], minlength=len(kinds))
+        assert (degree <= torch.tensor([4, 2, 1, 1, 3])[kinds]).all()
+        assert (degree[kinds == 3] == 1).all()
 
 
 def test_memory_of_a_process_of_its_own_is_its_own():

@@ -162,7 +162,10 @@ _TEXT: dict[str, Any] = {  # two epochs are enough, and the third overfits
 _FAST = {  # of GIN, of PolyGIN
     "ba-shapes": (replace(_GIN, learning_rate=2e-3, **_LONG), replace(_POLYGIN, learning_rate=3e-4, **_LONG)),
     "bbbp": (_GIN, _POLYGIN),
-    "bace": (_GIN, replace(_POLYGIN, learning_rate=1e-3, dropout=0.2)),
+    "bace": (
+        _GIN,
+        replace(_POLYGIN, learning_rate=1e-3, dropout=0.2, batch_norm=True, scale_each=True),
+    ),
     "graph-sst2": (replace(_GIN, **_TEXT), replace(_POLYGIN, theta_init=0.1, **_TEXT)),
     "mutagenicity": (replace(_GIN, dropout=0.2), replace(_POLYGIN, epochs=50, dropout=0.2)),
 }
@@ -184,7 +187,8 @@ def recipe(name: str, *, dataset: str, model: str) -> Recipe:
         ("dataset", dataset, tuple(_PAPER)),
     ):
         if got not in valid:
-            raise InputError(where, got=repr(got), expected="one of " + ", ".join(map(repr, valid)))
+            kinds = " (classification)" * (where == "dataset")
+            raise InputError(where, got=repr(got), expected="one of " + ", ".join(map(repr, valid)) + kinds)
     column = model != "gin"
     if name == "fast":
         return _FAST[dataset][column]

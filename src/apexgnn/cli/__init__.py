@@ -20,6 +20,7 @@ from apexgnn.errors import ApexError
 
 COMMANDS = {
     "demo": "Train a small PolyGIN, certify it, explain a node exactly, draw it.",
+    "explain": "Predict molecules and attribute the prediction to their atoms, exactly.",
     "certify": "Print the certificate of a saved model.",
     "compare": "All explainers on one graph or on a data set, side by side.",
     "data": "List data sets; make one ready.",

@@ -47,6 +47,10 @@ class Featurizer(Choice):
     MUTAGENICITY = "mutagenicity"
 
 
+WIDTHS = {Featurizer.MOLECULENET: 9, Featurizer.MUTAGENICITY: len(MUTAGENICITY_ELEMENTS)}
+"""Features per atom."""
+
+
 def molecule_graph(
     smiles: str, featurizer: str = "moleculenet", *, elements: Collection[str] | None = None
 ) -> Data:

@@ -160,7 +160,10 @@ _TEXT: dict[str, Any] = {  # two epochs are enough, and the third overfits
 }
 
 _FAST = {  # of GIN, of PolyGIN
-    "ba-shapes": (replace(_GIN, learning_rate=2e-3, **_LONG), replace(_POLYGIN, learning_rate=3e-4, **_LONG)),
+    "ba-shapes": (
+        replace(_GIN, learning_rate=2e-3, **_LONG),
+        replace(_POLYGIN, learning_rate=1e-3, batch_norm=True, **_LONG),
+    ),
     "bbbp": (_GIN, _POLYGIN),
     "bace": (
         _GIN,

@@ -12,10 +12,10 @@ from rich.console import Console
 
 import apexgnn
 from apexgnn import cli
-from apexgnn.cli import demo, houses
-from apexgnn.cli.demo import explainable, explanations, field, house_of
+from apexgnn.cli import demo_houses, houses
+from apexgnn.cli.demo_houses import explainable, explanations, field, house_of
 from apexgnn.errors import ApexError
-from apexgnn.nn import GIN, PolyGIN, load, save
+from apexgnn.nn import GIN, PolyGIN, save
 
 
 def run(*arguments):
@@ -194,7 +194,7 @@ def test_outside_its_field_a_node_gets_nothing_and_inside_is_everything(found):
 
 def test_the_picture_holds_the_whole_field_for_two_roles(found):
     node = explainable(found)[0]
-    figure = demo.draw(found, node)
+    figure = demo_houses.draw(found, node)
     assert f"node {node}" in figure.texts[0].get_text()
     count = len(field(found, node).nodes)
     assert [len(axes.texts) for axes in figure.axes[:2]] == [count, count]
@@ -204,33 +204,16 @@ def test_tables_of_the_demonstration(found):
     nodes = explainable(found)[:1]
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(explanations(found, nodes))
-    console.print(demo.errors(found, nodes))
+    console.print(demo_houses.errors(found, nodes))
     lines = console.export_text().splitlines()
     cells = {
         line.split("│")[1].strip(): [c.strip() for c in line.split("│")[2:-1]]
         for line in lines
         if "│" in line
     }
-    for rule in demo.STEPS_BESIDE_BUDGET:
+    for rule in demo_houses.STEPS_BESIDE_BUDGET:
         errors = [float(cell) for cell in cells[rule]]
         assert errors == sorted(errors, reverse=True) or rule == "gauss-legendre"
     assert float(cells["gauss-legendre"][2]) < 1e-12 < float(cells["midpoint"][4])
     assert cells["exact"][:2] == ["", ""]
     assert float(cells["exact"][2]) < 1e-12
-
-
-def test_the_demonstration_from_end_to_end(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(houses, "EPOCHS", 150)
-    train = houses.train
-    monkeypatch.setattr(houses, "train", lambda seed, report: train(seed, epochs=150, report=report))
-    threads = torch.get_num_threads()
-    code = in_process(monkeypatch, "demo", "--out", tmp_path / "out", "--seed", "0")
-    torch.set_num_threads(threads)
-    out = capsys.readouterr().out
-    assert code == 0
-    for word in ("Accuracy", "degree 16: 8 Gauss–Legendre points", "Completeness error", "explanation.png"):
-        assert word in out
-    assert (tmp_path / "out" / "explanation.png").read_bytes().startswith(b"\x89PNG")
-    assert load(tmp_path / "out" / "model").config["task"] == "node"
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["explanation.png", "model"]
-    assert in_process(monkeypatch, "certify", tmp_path / "out" / "model") == 0

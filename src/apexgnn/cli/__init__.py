@@ -19,13 +19,13 @@ from apexgnn import __version__
 from apexgnn.errors import ApexError
 
 COMMANDS = {
-    "demo": "Train a small PolyGIN, certify it, explain a node exactly, draw it.",
+    "demo": "Explain molecules with a shipped model; train a small one; certify, explain, draw.",
     "explain": "Predict molecules and attribute the prediction to their atoms, exactly.",
     "certify": "Print the certificate of a saved model.",
     "compare": "All explainers on one graph or on a data set, side by side.",
     "data": "List data sets; make one ready.",
     "train": "Train PolyGIN or GIN on a data set.",
-    "reproduce": "Make the tables of the paper anew.",
+    "reproduce": "Make the tables and figures of the paper anew.",
     "benchmark": "Measure speed, rounding and memory on this machine.",
 }
 REFUSED = 2  # the exit code of every error that is reported in words

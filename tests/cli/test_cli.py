@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 
 import apexgnn
-from apexgnn import cli
+from apexgnn import cli, zoo
 from apexgnn.cli import demo_houses, houses
 from apexgnn.cli.demo_houses import explainable, explanations, field, house_of
 from apexgnn.errors import ApexError
@@ -77,6 +77,13 @@ def test_certify_prints_the_table(tmp_path, monkeypatch, capsys):
     assert [line.split("│")[3:5] for line in rows] == [
         [f" {2**k:>2} ", f"  {2 ** (k + 1):>2} "] for k in range(4)
     ]
+
+
+def test_certify_knows_the_zoo(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(zoo, "SHELF", tmp_path)
+    save(PolyGIN(5, 2, hidden_channels=3), tmp_path / "bbbp")
+    assert in_process(monkeypatch, "certify", "bbbp") == 0
+    assert "degree 16: 8 Gauss–Legendre points" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("task", ["graph", "node"])

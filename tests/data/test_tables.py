@@ -91,6 +91,12 @@ def test_wrong_rows_do_not_stop_the_others(tmp_path):
         assert part in error
 
 
+def test_cells_beyond_the_header_are_told(tmp_path):
+    (row,) = table(tmp_path, "smiles,y\nCC,1,2,=3\n")
+    assert row.error == "row 1: got 4 cells; expected 2. Beyond the header: '2', '=3'."
+    assert row.cells == {"smiles": "CC", "y": "1"}
+
+
 def test_repeated_ids(tmp_path):
     content = "id,smiles\na,C\nb,CC\na,CCC\n"
     assert [row.status for row in table(tmp_path, content)] == ["ok"] * 3

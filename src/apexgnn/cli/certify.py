@@ -13,12 +13,15 @@ from rich.table import Table
 from torch_geometric.data import Data
 
 import apexgnn
+from apexgnn import zoo
 from apexgnn.errors import GraphError
 from apexgnn.nn import GIN, PolyGIN, load, read_checkpoint
 
 
 def certify(
-    model: Annotated[Path, typer.Argument(help="Folder of a model saved by apexgnn.nn.save.")],
+    model: Annotated[
+        str, typer.Argument(help="A model of the zoo, or the folder of one saved by apexgnn.nn.save.")
+    ],
     graph: Annotated[
         Path | None,
         typer.Option(
@@ -31,8 +34,8 @@ def certify(
 
     It holds for every graph: PolyGIN runs through the same operations whatever the graph is.
     """
-    network = load(model)
-    about = read_checkpoint(model)
+    folder = zoo.folder(model) if model in zoo.names() else Path(model)
+    network, about = load(folder), read_checkpoint(folder)
     data = example(network) if graph is None else read_graph(graph, network)
     index = 0 if network.config["task"] == "node" else None
     certificate = apexgnn.certify(network, data, index=index)

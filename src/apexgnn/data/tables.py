@@ -69,6 +69,8 @@ class Table:
             error = ""
             if len(fields) != len(self.columns):
                 error = f"row {number}: got {len(fields)} cells; expected {len(self.columns)}."
+                if beyond := fields[len(self.columns) :]:
+                    error += f" Beyond the header: {', '.join(map(repr, beyond))}."
             elif self.id_column is not None:
                 first = seen.setdefault(cells[self.id_column], number)
                 if first != number:

@@ -35,7 +35,7 @@ IN_PLACE: set[Function] = set()
 
 
 class PathTensor(Tensor):
-    """A tensor of polynomials in τ: `samples` [K, *shape] at `resolution`, of degree at most `degree`.
+    """Polynomials in τ: `samples` [K, *shape] at `resolution`, of degree at most `degree`.
 
     >>> from apexgnn.path import Grid
     >>> x = PathTensor(torch.ones(2, 3, 5), 1, lobatto(1), Path(Grid(lobatto(4))))
@@ -149,9 +149,7 @@ _NOWHERE = torch.device("meta")
 
 def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The result of a torch function of which at least one argument is a PathTensor."""
-    tensors = path_tensors(args)
-    if kwargs:
-        tensors += path_tensors(kwargs)
+    tensors = path_tensors([args, kwargs])
     path = tensors[0].path
     constants = [t for t in tensors if t.degree == 0]
     if len(constants) == len(tensors):
@@ -168,32 +166,47 @@ def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if target is not None and not isinstance(target, PathTensor):
         why = "writes a function of the input into a plain tensor; start from x.new_zeros(…)"
         raise path.refuse(name_of(func), why)
-    if constants:
-        args, kwargs = _unwrapped(args), _unwrapped(kwargs)
-    result = rule(path, *args, **kwargs)
-    return target.become(result, name_of(func)) if target is not None else result
+    if "input" in kwargs:
+        args, kwargs = (kwargs["input"], *args), {key: kwargs[key] for key in kwargs if key != "input"}
+    try:
+        result = rule(path, *_unwrapped(args), **_unwrapped(kwargs))
+    except TypeError as error:
+        raise path.refuse(name_of(func), f"is called in a way that has no rule ({error})") from error
+    for made in path_tensors([result]):
+        if made.dtype not in (torch.float32, torch.float64):
+            raise path.refuse(name_of(func), f"gives {made.dtype}; only float32 and float64 can be followed")
+    return _wrapped(result, args, constants) if target is None else target.become(result, name_of(func))
 
 
 def _compute(func: Function, args: Sequence[Any], kwargs: dict[str, Any], constants: list[PathTensor]) -> Any:
     """Run the function on constants; what comes out is constant too."""
     result = func(*_unwrapped(args), **_unwrapped(kwargs))
+    return _wrapped(result, [*args, *kwargs.values()], constants)
 
-    def wrap(value: Any) -> Any:
-        if type(value) in (list, tuple):
-            return type(value)(map(wrap, value))
-        if not isinstance(value, Tensor) or not value.is_floating_point():
-            return value
-        for known in constants:
-            if value is known.constant:
-                return known
-        wrapped = constant(value, constants[0].path)
-        memory = value.untyped_storage().data_ptr()
-        for known in constants:
-            if known.samples.untyped_storage().data_ptr() == memory:
-                wrapped.alias_of(known)
-        return wrapped
 
-    return wrap(result)
+def _wrapped(value: Any, args: Sequence[Any], constants: list[PathTensor]) -> Any:
+    """The plain tensors in a result as constants; what shares the memory of a plain argument stays plain."""
+    if type(value) in (list, tuple):
+        return type(value)(_wrapped(item, args, constants) for item in value)
+    if isinstance(value, PathTensor) or not isinstance(value, Tensor) or not constants:
+        return value
+    if not value.is_floating_point() or value.layout != torch.strided:
+        return value
+    for known in constants:
+        if value is known.constant:
+            return known
+    sharing = [one for one in path_tensors(args, Tensor) if _memory(one) == _memory(value)]
+    if not all(isinstance(one, PathTensor) for one in sharing):
+        return value
+    wrapped = constant(value, constants[0].path)
+    for one in sharing:
+        wrapped.alias_of(one)
+    return wrapped
+
+
+def _memory(tensor: Tensor) -> int | None:
+    numbers = tensor.samples if isinstance(tensor, PathTensor) else tensor
+    return numbers.untyped_storage().data_ptr() if numbers.layout == torch.strided else None
 
 
 def _unwrapped(value: Any) -> Any:
@@ -212,26 +225,26 @@ def constant(value: Tensor, path: Path) -> PathTensor:
     return PathTensor(value.unsqueeze(0), 0, lobatto(0), path)
 
 
-def path_tensors(value: Any) -> list[PathTensor]:
-    """The PathTensors in nested lists, tuples and dicts."""
-    if isinstance(value, PathTensor):
+def path_tensors(value: Any, kind: type = PathTensor) -> list[Any]:
+    """The PathTensors (or the tensors of another kind) in nested lists, tuples and dicts."""
+    if isinstance(value, kind):
         return [value]
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list | tuple):
         return []
-    found: list[PathTensor] = []
+    found: list[Any] = []
     for item in value:
-        if isinstance(item, PathTensor):
+        if isinstance(item, kind):
             found.append(item)
         elif isinstance(item, list | tuple | dict):
-            found += path_tensors(item)
+            found += path_tensors(item, kind)
     return found
 
 
 def name_of(func: Function) -> str:
     """The name that a user knows a torch function by."""
-    name = getattr(func, "__name__", str(func))
+    name = getattr(func, "__name__", type(func).__name__)
     if name in ("__get__", "__set__"):
         return "Tensor." + getattr(func.__self__, "__name__", "attribute")  # type: ignore[attr-defined]
     return name

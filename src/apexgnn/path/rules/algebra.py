@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from apexgnn.path.path import Path
 from apexgnn.path.resolution import lobatto
 from apexgnn.path.rules.registry import aligned, degree_of, functions, in_place, like, meet, rule
-from apexgnn.path.tensor import PathTensor
+from apexgnn.path.tensor import RULES, PathTensor, path_tensors
 
 
 def product(path: Path, multiply: Callable[..., Tensor], *factors: Any) -> PathTensor:
@@ -27,15 +28,15 @@ def product(path: Path, multiply: Callable[..., Tensor], *factors: Any) -> PathT
     return PathTensor(multiply(*values), degree, resolution, path)
 
 
-def total(path: Path, add: Callable[..., Tensor], *terms: Any) -> PathTensor:
-    """An affine combination of the terms, computed by `add` sample by sample."""
+def total(path: Path, add: Callable[..., Tensor], *terms: Any, dims: int = 0) -> PathTensor:
+    """An affine combination of the terms, computed by `add` sample by sample, in at least `dims` dimensions."""
     degree = max(map(degree_of, terms))
     moving = [t for t in terms if isinstance(t, PathTensor)]
     if all(t.resolution == moving[0].resolution for t in moving):
-        dims = max(t.dim() for t in terms if isinstance(t, Tensor))
+        dims = max(dims, *(t.dim() for t in terms if isinstance(t, Tensor)))
         values = [aligned(t.samples, dims) if isinstance(t, PathTensor) else t for t in terms]
         return PathTensor(add(*values), degree, moving[0].resolution, path)
-    resolution, values = meet(path, degree, *terms)
+    resolution, values = meet(path, degree, *terms, dims=dims)
     return PathTensor(add(*values), degree, resolution, path)
 
 
@@ -72,8 +73,8 @@ def _div(path: Path, a: Any, b: Any, *, rounding_mode: str | None = None, out: N
 def _pow(path: Path, base: Any, exponent: Any, *, out: None = None) -> PathTensor:
     if isinstance(exponent, PathTensor):
         raise path.refuse("pow", "has the input in its exponent")
-    value = exponent.item() if isinstance(exponent, Tensor) and exponent.numel() == 1 else exponent
-    if not isinstance(value, int | float) or value != int(value) or value < 0:
+    value = exponent.item() if isinstance(exponent, Tensor) and exponent.dim() == 0 else exponent
+    if not isinstance(value, int | float) or value < 0 or not float(value).is_integer():
         raise path.refuse("pow", f"has the exponent {exponent}; only whole numbers ≥ 0 give a polynomial")
     n = int(value)
     resolution = path.grid.at(n * base.degree) if n else lobatto(0)
@@ -93,7 +94,7 @@ def _addcmul(path: Path, c: Any, a: Any, b: Any, *, value: float = 1) -> PathTen
 
 
 def _enter_negation() -> None:
-    for name in ("neg", "negative", "positive", "clone"):
+    for name in ("neg", "negative", "clone"):
         apply = functions(name)[0]
         rule(name)(lambda path, x, _apply=apply, **options: like(x, _apply(x.samples, **options)))
 
@@ -101,7 +102,11 @@ def _enter_negation() -> None:
 _enter_negation()
 
 
-@rule("batch_norm")
+@rule("positive")
+def _positive(path: Path, x: PathTensor) -> PathTensor:
+    return x
+
+
 def _batch_norm(
     path: Path,
     x: PathTensor,
@@ -119,10 +124,15 @@ def _batch_norm(
         raise path.refuse(
             "batch_norm", "divides by statistics of the batch; call model.eval() for fixed ones"
         )
+    if not isinstance(x, PathTensor) or path_tensors([mean, variance, weight, bias]):
+        raise path.refuse("batch_norm", "is known to be affine in its first argument only")
     scale = (variance + eps).rsqrt() * (1 if weight is None else weight)
     shift = -mean * scale + (0 if bias is None else bias)
     channels = (-1, *[1] * (x.dim() - 2))
     return like(x, x.samples * scale.view(channels) + shift.view(channels))
+
+
+RULES[F.batch_norm] = _batch_norm
 
 
 @rule("dropout", "feature_dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d")

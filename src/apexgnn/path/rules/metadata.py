@@ -38,10 +38,12 @@ def _new(name: str) -> Callable[..., PathTensor]:
 
 
 def _enter() -> None:
-    flags = "itemsize layout requires_grad is_cuda is_cpu is_mps is_xpu is_meta is_sparse is_sparse_csr"
+    flags = "itemsize layout is_cuda is_cpu is_mps is_xpu is_meta is_sparse is_sparse_csr"
     flags += " is_quantized is_mkldnn is_nested"
-    for flag in flags.split():
-        METADATA[getattr(Tensor, flag).__get__] = _of_samples(flag)
+    answers = {flag: _of_samples(flag) for flag in flags.split()}
+    answers["requires_grad"] = lambda x: False  # as where the score itself is computed
+    for flag, answer in answers.items():
+        METADATA[getattr(Tensor, flag).__get__] = answer
 
     methods: dict[str, Callable[..., Any]] = {"ndimension": PathTensor.dim, "__len__": lambda x: x.shape[0]}
     methods |= dict.fromkeys(("numel", "nelement"), lambda x: x.shape.numel())

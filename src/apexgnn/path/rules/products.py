@@ -11,7 +11,7 @@ from torch import Tensor
 from apexgnn.path.path import Path
 from apexgnn.path.rules.algebra import product, total
 from apexgnn.path.rules.registry import degree_of, in_place, like, rule
-from apexgnn.path.tensor import RULES, PathTensor
+from apexgnn.path.tensor import RULES, PathTensor, path_tensors
 
 
 @rule("matmul", "mm", "bmm", "mv", "dot", "__matmul__")
@@ -55,8 +55,8 @@ RULES[torch.sparse.mm] = _sparse_mm
 
 @rule("linear")
 def _linear(path: Path, x: Any, weight: Any, bias: Any = None) -> PathTensor:
-    if isinstance(weight, PathTensor) or isinstance(bias, PathTensor):
-        result = _matmul(path, x, weight.transpose(-1, -2))
+    if path_tensors([weight, bias]):
+        result: Any = torch.matmul(x, weight.t())
         return result if bias is None else total(path, torch.add, result, bias)
     return like(x, F.linear(x.samples, weight, bias))
 

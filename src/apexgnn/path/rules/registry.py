@@ -76,10 +76,10 @@ def like(x: PathTensor, samples: Tensor) -> PathTensor:
     return PathTensor(samples, x.degree, x.resolution, x.path)
 
 
-def meet(path: Path, degree: int, *operands: Any) -> tuple[Resolution, list[Any]]:
+def meet(path: Path, degree: int, *operands: Any, dims: int = 0) -> tuple[Resolution, list[Any]]:
     """Bring polynomial operands to the resolution of `degree`, with their dimensions aligned for broadcasting."""
     resolution = path.grid.at(degree)
-    dims = max(o.dim() for o in operands if isinstance(o, Tensor))
+    dims = max(dims, *(o.dim() for o in operands if isinstance(o, Tensor)))
     return resolution, [aligned(o.at(resolution), dims) if isinstance(o, PathTensor) else o for o in operands]
 
 

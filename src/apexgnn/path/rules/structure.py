@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from apexgnn.path.path import Path
+from apexgnn.path.rules.algebra import total
 from apexgnn.path.rules.registry import degree_of, like, rule, samplewise
-from apexgnn.path.tensor import METADATA, PathTensor
+from apexgnn.path.tensor import METADATA, RULES, Function, PathTensor
 
 
 def shifted(dim: int) -> int:
@@ -62,8 +64,11 @@ def _t(path: Path, x: PathTensor) -> PathTensor:
     return x if x.dim() < 2 else _transpose(path, x, -1, -2)
 
 
-for _name in ("T", "mT"):
-    METADATA[getattr(Tensor, _name).__get__] = lambda x: x.transpose(-1, -2) if x.dim() > 1 else x
+_TURNED: dict[str, Function] = {
+    "T": lambda x: x.permute(*reversed(range(x.dim()))) if x.dim() > 1 else x,
+    "mT": lambda x: x.transpose(-1, -2),
+}
+METADATA.update((getattr(Tensor, name).__get__, turned) for name, turned in _TURNED.items())
 
 
 @rule("permute")
@@ -90,6 +95,8 @@ def _stack(path: Path, tensors: Sequence[Any], dim: int = 0, *, out: None = None
 
 
 def _join(path: Path, join: Any, tensors: Sequence[Any], dim: int) -> PathTensor:
+    """Empty lists of numbers join anything in torch, and are left out."""
+    tensors = [t for t in tensors if t.shape != (0,)]
     degree = max(map(degree_of, tensors))
     resolution = path.grid.at(degree)
     parts = [
@@ -122,29 +129,33 @@ def _narrow(path: Path, x: PathTensor, dim: int, start: int, length: int) -> Pat
 @rule("__getitem__")
 def _getitem(path: Path, x: PathTensor, index: Any) -> PathTensor:
     parts = index if isinstance(index, tuple) else (index,)
-    arrays = [i for i, p in enumerate(parts) if isinstance(p, Tensor | list)]
-    numbers = [i for i, p in enumerate(parts) if isinstance(p, int) and not isinstance(p, bool)]
-    advanced = sorted(arrays + numbers) if arrays else []
-    if advanced and advanced[-1] - advanced[0] + 1 != len(
-        advanced
-    ):  # then torch moves the indexed axes to the front
+    fixed = [i for i, p in enumerate(parts) if not (p is None or p is ... or isinstance(p, slice))]
+    arrays = any(isinstance(parts[i], bool) or not isinstance(parts[i], int | np.integer) for i in fixed)
+    if arrays and fixed[-1] - fixed[0] + 1 != len(fixed):  # then torch moves the indexed axes to the front
         return like(x, torch.stack([sample[index] for sample in x.samples]))
     return like(x, x.samples[(slice(None), *parts)]).alias_of(x)
 
 
-@rule("where")
 def _where(path: Path, condition: Any, a: Any, b: Any) -> PathTensor:
     """A choice by a constant condition."""
     if isinstance(condition, PathTensor):
         raise path.refuse("where", "chooses by a function of the input")
-    from apexgnn.path.rules.algebra import total
+    return total(path, lambda a, b: torch.where(condition, a, b), a, b, dims=condition.dim())
 
-    return total(path, lambda a, b: torch.where(condition, a, b), a, b)
+
+RULES[torch.where] = _where
+RULES[Tensor.where] = lambda path, a, condition, b: _where(path, condition, a, b)
+
+
+@rule("contiguous")
+def _contiguous(path: Path, x: PathTensor, memory_format: Any = None) -> PathTensor:
+    """A copy or the tensor itself: which of them, torch decides by strides, and those of samples are others."""
+    return like(x, x.samples).alias_of(x)
 
 
 def _enter_casts() -> None:
     """Casts between floating dtypes are linear; one that changes nothing returns the tensor itself, as in torch."""
-    for name in ("to", "type_as", "float", "double", "contiguous", "cpu"):
+    for name in ("to", "type_as", "float", "double", "cpu"):
 
         def cast(path: Path, x: Any, *args: Any, _name: str = name, **options: Any) -> Any:
             args = tuple(a.samples if isinstance(a, PathTensor) else a for a in args)

@@ -22,7 +22,7 @@ from apexgnn.path.tensor import PathTensor
 
 
 def _dims(x: PathTensor, dim: int | Sequence[int] | None) -> tuple[int, ...]:
-    if dim is None or dim == ():
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return tuple(range(1, x.dim() + 1))
     return tuple(map(shifted, [dim] if isinstance(dim, int) else dim))
 
@@ -43,7 +43,7 @@ def _mean(
 
 @rule("index_select")
 def _index_select(path: Path, x: PathTensor, dim: int, index: Tensor) -> PathTensor:
-    if _whole_rows(x.samples, dim):
+    if _whole_rows(x.samples, dim) and index.dim() == 1:
         return like(x, gather_rows(path, x.samples, index))
     return like(x, x.samples.index_select(shifted(dim), index))
 
@@ -72,7 +72,8 @@ def _bring(path: Path, *operands: Any) -> tuple[Any, ...]:
 @rule("scatter_add")
 def _scatter_add(path: Path, x: Any, dim: int, index: Tensor, src: Any) -> PathTensor:
     degree, resolution, into, values = _bring(path, x, src)
-    rows = row_index(index) if _whole_rows(values, dim) and index.shape == src.shape else None
+    values = values[(slice(None), *map(slice, index.shape))]
+    rows = row_index(index) if _whole_rows(values, dim) and into.size(2) == values.size(2) else None
     if rows is not None:
         out = into + scatter_rows(path, values, rows, into.size(1))
         return PathTensor(out, degree, resolution, path)
@@ -89,7 +90,7 @@ def _index_add(path: Path, x: Any, dim: int, index: Tensor, source: Any, *, alph
     return PathTensor(into.index_add(shifted(dim), index, values, alpha=alpha), degree, resolution, path)
 
 
-@rule("scatter_reduce", "index_reduce")
+@rule("scatter_reduce")
 def _scatter_reduce(
     path: Path, x: Any, dim: int, index: Tensor, src: Any, reduce: str, *, include_self: bool = True
 ) -> PathTensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from apexgnn.attribution import Certificate
-from apexgnn.errors import MemoryBudgetError
+from apexgnn.errors import MemoryBudgetError, NotPolynomialError
 from apexgnn.explain.certify import at_the_end
 from apexgnn.explain.passes import carry
 from apexgnn.explain.question import Question, Target, resolve_target
@@ -34,13 +34,17 @@ _SEEN = Remembered[_Seen]()
 
 
 def along_path(question: Question, target: Target, *, memory: int) -> Shares:
-    """Exact shares for any certified model, inside `untouched(model)`."""
+    """Exact shares for any certified model."""
     seen = _SEEN.get(question.model) or _look(question)
     logits, start = question.logits(question.x), question.logits(question.baseline)
     column = resolve_target(target, logits)
     gradient, certificate = _in_parts(question, column, seen, memory)
     if certificate.points != seen.certificate.points:
-        gradient, certificate = _in_parts(question, column, _look(question), memory)
+        seen = _look(question)
+        gradient, certificate = _in_parts(question, column, seen, memory)
+    if certificate.points != seen.certificate.points:
+        why = "runs through other operations at every call, so that no degree can be certified"
+        raise NotPolynomialError("the code", module="", reason=why)
     return Shares(
         features=(question.x - question.baseline) * gradient,
         target=column,

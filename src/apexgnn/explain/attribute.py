@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.errors import NumericalError
+from apexgnn.explain.certify import BELIEVABLE
 from apexgnn.explain.engines import exact_shares
 from apexgnn.explain.question import Call, Model, Question, Target, ask
 from apexgnn.explain.shares import Shares, averaged
@@ -64,7 +65,7 @@ def attribute(
 
 
 def attribution(question: Question, shares: Shares, *, evaluations: int, method: str) -> Attribution:
-    """Assemble the result, with its residual and condition number; refuse numbers that are none."""
+    """Assemble the result, with its residual and condition number; refuse numbers that cannot be right."""
     features = shares.features
     if not all(bool(torch.isfinite(v).all()) for v in (features, shares.score, shares.baseline_score)):
         advice = (
@@ -75,16 +76,30 @@ def attribution(question: Question, shares: Shares, *, evaluations: int, method:
         raise NumericalError(f"the score or its gradient left the range of {features.dtype}; {advice}")
     nodes = features.sum(dim=1)
     share, size = question.per_graph(nodes), question.per_graph(features.abs().sum(dim=1))
+    residual = share - (shares.score - shares.baseline_score)
+    if shares.certificate is not None:
+        _check_completeness(residual, shares.score.abs() + shares.baseline_score.abs() + size, features.dtype)
     return Attribution(
         features=features,
         nodes=nodes,
         target=shares.target,
         score=shares.score,
         baseline_score=shares.baseline_score,
-        residual=share - (shares.score - shares.baseline_score),
+        residual=residual,
         evaluations=evaluations,
         exact=shares.certificate is not None,
         certificate=shares.certificate,
         condition=size / share.abs(),
         method=method,
     )
+
+
+def _check_completeness(residual: Tensor, scale: Tensor, dtype: torch.dtype) -> None:
+    """A residual that rounding does not explain contradicts the certificate: nothing is returned then."""
+    worst = float((residual.abs() / scale).nan_to_num().max())
+    if worst > BELIEVABLE:
+        raise NumericalError(
+            f"completeness fails by {worst:.1e} of the scale. Rounding in {dtype} explains that only where far "
+            "larger terms cancel inside the model: try float64. Otherwise the model computes something else at "
+            "every call, as with random numbers of its own"
+        )

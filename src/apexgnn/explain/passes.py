@@ -20,6 +20,7 @@ from apexgnn.attribution import Certificate
 from apexgnn.errors import GraphError
 from apexgnn.explain.followed import followed
 from apexgnn.explain.question import Question
+from apexgnn.explain.untouched import untouched
 from apexgnn.path.path import Path
 from apexgnn.path.resolution import Grid, Resolution
 from apexgnn.path.tensor import PathTensor
@@ -43,24 +44,24 @@ class Carried:
 
 
 def carry(question: Question, wanted: Resolution, shift: Tensor) -> Carried:
-    """Carry the path, shifted by δ, through the model; to be called inside `untouched(model)`."""
+    """Carry the path, shifted by δ, through the model as it was found."""
     with followed(question.model) as follower:
         path = Path(Grid(wanted), follower.where)
         resolution = path.grid.at(1)
         tau = torch.tensor(resolution.points, dtype=shift.dtype, device=shift.device).view(-1, 1, 1)
         samples = question.baseline + tau * (question.x - question.baseline) + shift
+        dice = torch.get_rng_state()
         try:
-            output = question.output(PathTensor(samples, 1, resolution, path))
+            with untouched(question.model):
+                output = question.output(PathTensor(samples, 1, resolution, path))
+                if not torch.equal(dice, torch.get_rng_state()):
+                    why = "are drawn, so that the score is another one at every call; call model.eval()"
+                    raise path.refuse("random numbers", why)
         except Exception as error:
-            if path.refusal is not None:
-                raise path.refusal from (None if error is path.refusal else error)
-            if isinstance(error, RuntimeError) and re.search(
-                "shapes cannot be multiplied|size mismatch", str(error)
-            ):
-                got = f"{question.x.size(1)} features"
-                expected = f"the width the model was built for ({error})"
-                raise GraphError("data.x", got=got, expected=expected) from error
-            raise
+            told = _told(question, path, error)
+            if told is error:
+                raise
+            raise told from error
         if path.refusal is not None:
             raise path.refusal
         if not isinstance(output, PathTensor) or output.degree == 0:
@@ -70,3 +71,18 @@ def carry(question: Question, wanted: Resolution, shift: Tensor) -> Carried:
             )
         values = question.rows(output.at(wanted))
         return Carried(values, Certificate(output.degree, follower.trace), path.entries)
+
+
+def _told(question: Question, path: Path, error: Exception) -> Exception:
+    """What an exception in the pass means: a refusal, features of a wrong width, or the model's own failure."""
+    if path.refusal is not None:
+        return path.refusal
+    if isinstance(error, RuntimeError) and re.search("shapes cannot be multiplied|size mismatch", str(error)):
+        got = f"{question.x.size(1)} features"
+        return GraphError("data.x", got=got, expected=f"the width the model was built for ({error})")
+    try:
+        question.logits(question.x)
+    except Exception:
+        return error
+    why = f"runs on plain tensors, but not on polynomials ({type(error).__name__}: {error})"
+    return path.refuse("the code", why)

@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from apexgnn.errors import InputError, TargetError
 from apexgnn.explain.baselines import resolve_baselines
 from apexgnn.explain.graph_checks import check_fits, check_graph
+from apexgnn.explain.untouched import untouched
 
 Model = Callable[..., Any]
 Call = Callable[[Any, Data], Any]
@@ -58,15 +59,17 @@ class Question:
         return (replace(self, baselines=(one,)) for one in self.baselines)
 
     def output(self, x: Any) -> Any:
-        """What the model returns for these features on this graph."""
+        """What the model returns for these features, on a copy of this graph, into which it may write."""
         data = copy.copy(self.data)
+        data.x = None
+        data = data.apply(lambda value: value.clone())
         data.x = x
         return self.call(self.model, data)
 
     def logits(self, x: Tensor) -> Tensor:
-        """The scores [G, C] by a plain call of the model, without gradients."""
-        with torch.no_grad():
-            return self.rows(self.output(x).unsqueeze(0))[0]
+        """The scores [G, C] by a plain call of the model as it was found, without gradients."""
+        with untouched(self.model), torch.no_grad():
+            return self.rows(self.output(x.clone()).unsqueeze(0))[0]
 
     def rows(self, values: Tensor) -> Tensor:
         """Bring outputs [K, …] of K evaluations to [K, G, C]."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 _TABLES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
 
@@ -24,17 +24,18 @@ def untouched(model: Any) -> Iterator[None]:
     >>> layer.weight.requires_grad, layer.training
     (True, True)
     """
-    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    everything = list(model.modules()) if isinstance(model, nn.Module) else []
+    modules = [
+        m for m in everything if not isinstance(m, torch.jit.ScriptModule)
+    ]  # those keep their own books
     attributes = [(m, dict(m.__dict__), {t: dict(m.__dict__[t]) for t in _TABLES}) for m in modules]
-    parameters = [
-        (p, p.requires_grad, p.grad) for m in modules for p in m._parameters.values() if p is not None
-    ]
-    buffers = [(b, b.clone()) for m in modules for b in m._buffers.values() if b is not None]
+    parameters = [(p, p.requires_grad, p.grad) for m in everything for p in m.parameters(recurse=False)]
     random_state = torch.get_rng_state()
     try:
         for parameter, _, _ in parameters:
             parameter.requires_grad_(False)
         with torch.inference_mode(False), torch.enable_grad():
+            _lend_buffers(modules)
             yield
     finally:
         torch.set_rng_state(random_state)
@@ -47,7 +48,12 @@ def untouched(model: Any) -> Iterator[None]:
         for parameter, required, grad in parameters:
             parameter.requires_grad_(required)
             parameter.grad = grad
-        with torch.no_grad():
-            for buffer, value in buffers:
-                if not torch.equal(buffer, value):
-                    buffer.copy_(value)
+
+
+def _lend_buffers(modules: list[nn.Module]) -> None:
+    """Put a copy in the place of every buffer, to be written into at will."""
+    copies: dict[int, Tensor] = {}
+    for module in modules:
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = copies.setdefault(id(buffer), buffer.detach().clone())

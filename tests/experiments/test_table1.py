@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import apexgnn
 from apexgnn.errors import InputError
 from apexgnn.experiments import table1, table1_page
 from apexgnn.training import Recipe, recipe
+from apexgnn.training.run import Workload
 
 
 def cell(dataset="bbbp", model="polygin", seed=0, test=90.0, **other):
@@ -130,6 +132,22 @@ def test_a_scaffold_split_of_a_graph_is_refused(tmp_path, monkeypatch):
         table1.reproduce(
             tmp_path / "cells.jsonl", datasets=["ba-shapes"], splits="scaffold", runs=tmp_path / "runs"
         )
+
+
+def test_the_improved_polygin_keeps_the_certificate():
+    work = Workload.of("ba-shapes")
+    model = work.model("polygin-plus", recipe("fast", dataset="ba-shapes", model="polygin-plus")).eval()
+    assert (model.config["residual"], model.config["theta"]) == (True, "channel")
+    assert sum(p.numel() for p in model.parameters()) == 547208 + 4 * 299
+    certificate = apexgnn.certify(model, work.data[0], index=0)
+    assert (certificate.degree, certificate.points) == (16, 8)
+
+
+def test_the_improved_polygin_has_a_row_of_its_own():
+    cells = [cell(model=kind, seed=s, test=90.0 + s) for kind in table1_page.LABELS for s in (0, 1)]
+    rows = table1_page.table(cells).splitlines()[2:]
+    assert [row.split("|")[3].strip() for row in rows] == ["GIN", "PolyGIN", "PolyGIN+"]
+    assert rows[2].endswith("| 90.50 ± 0.71 |  | +0.00 [+0.00, +0.00] |")
 
 
 def test_parameter_counts_are_the_papers():

@@ -23,7 +23,7 @@ def train(
     dataset: Annotated[str, typer.Argument(help="As `apexgnn data list` names it; classification only.")],
     *,
     out: Annotated[Path, typer.Option(help="Folder for the model, the metrics and the state of the run.")],
-    model: Annotated[str, typer.Option(help="polygin or gin.")] = "polygin",
+    model: Annotated[str, typer.Option(help="polygin, gin or polygin-plus.")] = "polygin",
     seed: Annotated[int, typer.Option(help="Decides initialisation, order and dropout.")] = 0,
     recipe_name: Annotated[str, typer.Option("--recipe", help="fast or paper.")] = "fast",
     data: Annotated[

@@ -29,7 +29,8 @@ def test_it_loads_and_certifies(name):
     assert not model.training
     assert sum(p.numel() for p in model.parameters()) == COUNTS[name]
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-    certificate = apexgnn.certify(model, Data(x=torch.rand(3, model.config["in_channels"]), edge_index=edges))
+    data = Data(x=torch.rand(3, model.config["in_channels"]), edge_index=edges)
+    certificate = apexgnn.certify(model, data, index=0 if model.task == "node" else None)
     assert (certificate.degree, certificate.points) == (16, 8)
 
 

@@ -2,14 +2,15 @@
 
 import pytest
 import torch
+from torch import nn
 
 import apexgnn
 from apexgnn.explain.along_path import along_path
 from apexgnn.explain.engines import by_kernel, certificate_of, fuses
 from apexgnn.explain.question import ask
 from apexgnn.explain.untouched import untouched
-from apexgnn.nn import PolyGIN
-from explain.nets import batch, generic, graph, poly_gin
+from apexgnn.nn import PolyActivation, PolyGIN
+from explain.nets import batch, generic, graph, poly_gin, reference
 
 MODELS = {
     "preset": {},
@@ -60,6 +61,33 @@ def test_kernel_is_left_alone_where_it_does_not_apply():
     assert not fuses(ask(hooked, data))
     result = apexgnn.attribute(hooked, data)
     assert float(result.residual.abs()) <= 1e-12 * float(result.features.abs().sum())
+
+
+def test_parts_in_the_place_of_others_are_carried_by_the_path():
+    """A conv whose parts are of the right kinds, but not where the kernel looks for them."""
+    data = graph()
+    twice, forward = poly_gin(), PolyActivation.forward
+    twice.convs[0].act = nn.Sequential(twice.convs[0].act, PolyActivation().double())
+    assert not fuses(ask(twice, data))
+    assert apexgnn.attribute(twice, data).certificate.degree == 32
+    with pytest.MonkeyPatch.context() as patch:  # the class itself changed: the certificate shows it
+        patch.setattr(PolyActivation, "forward", lambda self, z: z + self.theta * z**3)
+        cubic = poly_gin()
+        assert not fuses(ask(cubic, data))
+        result = apexgnn.attribute(cubic, data, target=0)
+        truth = reference(cubic, data, 0, points=41)
+    assert PolyActivation.forward is forward
+    assert result.certificate.degree == 81
+    torch.testing.assert_close(result.features, truth, rtol=1e-8, atol=1e-11 * float(truth.abs().max()))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+def test_a_compiled_model_is_carried_as_it_was_written():
+    model, data = poly_gin(num_layers=1), graph()
+    compiled = torch.compile(model, backend="eager")
+    compiled(data.x, data.edge_index, torch.zeros(12, dtype=torch.long))
+    result, own = apexgnn.attribute(compiled, data), apexgnn.attribute(model, data)
+    torch.testing.assert_close(result.features, own.features, rtol=1e-10, atol=1e-14)
 
 
 def test_certificate_of_the_kernel_is_that_of_the_models_own_code():

@@ -38,6 +38,7 @@ def fuses(question: Question) -> bool:
         and isinstance(model, PolyGIN)
         and (model.task == "node") == (question.index is not None)
         and fusable(model)
+        and certificate_of(model).degree == 2 ** (len(model.convs) + 1)
     )
 
 

@@ -52,7 +52,7 @@ def carry(question: Question, wanted: Resolution, shift: Tensor) -> Carried:
         samples = question.baseline + tau * (question.x - question.baseline) + shift
         dice = torch.get_rng_state()
         try:
-            with untouched(question.model):
+            with untouched(question.model), torch.compiler.set_stance("force_eager"):
                 output = question.output(PathTensor(samples, 1, resolution, path))
                 if not torch.equal(dice, torch.get_rng_state()):
                     why = "are drawn, so that the score is another one at every call; call model.eval()"

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.modules import module as hooks
 
 from apexgnn.nn.layers import PolyActivation, PolyGINConv, PolyScaleNorm
-from apexgnn.nn.models import PolyGIN
+from apexgnn.nn.models import READOUTS, PolyGIN
 
 _PARTS = {
     PolyGIN,
@@ -35,6 +35,8 @@ def fusable(model: object) -> bool:
         return False
     return (
         [type(layer) for layer in model.head] == [nn.Linear, PolyActivation, nn.Dropout, nn.Linear]
+        and all(_in_order(conv) for conv in model.convs)
+        and model.readout in READOUTS
         and all(map(_plain, model.modules()))
         and all(
             _fits(weight, dtype)
@@ -42,6 +44,11 @@ def fusable(model: object) -> bool:
             for weight in (*m._parameters.values(), *m._buffers.values())
         )
     )
+
+
+def _in_order(conv: nn.Module) -> bool:
+    parts = [type(part) for part in conv.children()]
+    return parts == [nn.Linear, PolyScaleNorm, PolyActivation, nn.Linear]
 
 
 def _plain(module: nn.Module) -> bool:

@@ -78,3 +78,9 @@ def test_numbers_that_the_weights_do_not_reach_are_told(filled):
     )
     assert "forged.jsonl has 99.00 %" in told[0]
     assert read_checkpoint(folder / "s" / "ba-shapes").metadata["outcome"] == cells[0]
+
+
+def test_a_later_cell_replaces_an_earlier_one_of_its_seed():
+    cell = {"dataset": "bbbp", "model": "polygin", "recipe": "fast"}
+    rows = [cell | {"seed": s, "validation_accuracy": v} for s, v in ((0, 95.0), (1, 91.0), (0, 90.0))]
+    assert shelf.best_cell(rows, "bbbp") == rows[1]

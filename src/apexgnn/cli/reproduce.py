@@ -1,4 +1,4 @@
-"""`apexgnn reproduce`: the tables of the paper, made anew."""
+"""`apexgnn reproduce`: the tables and figures of the paper, made anew."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from apexgnn import zoo
+from apexgnn.cli import reproduce_paper
 from apexgnn.experiments import shelf
 from apexgnn.experiments import table1 as experiment
 from apexgnn.experiments.table1_page import write_table
 from apexgnn.training.recipes import MODELS
 
-app = typer.Typer(help="Make the tables of the paper anew.", no_args_is_help=True)
+app = typer.Typer(help="Make the tables and figures of the paper anew.", no_args_is_help=True)
 
 
 @app.callback()
 def reproduce() -> None:
-    """Make the tables of the paper anew."""
+    """Make the tables and figures of the paper anew."""
 
 
 @app.command()
@@ -61,3 +62,6 @@ def fill_the_zoo(
 ) -> None:
     """Fill the zoo: the validation-best PolyGIN of each data set, trained again where its run folder is gone."""
     shelf.fill(results, runs, datasets=dataset or experiment.DATASETS, shelf=out, report=Console().print)
+
+
+reproduce_paper.add_to(app)

@@ -20,7 +20,7 @@ from apexgnn.attribution import Certificate
 from apexgnn.errors import GraphError
 from apexgnn.explain.followed import followed
 from apexgnn.explain.question import Question
-from apexgnn.explain.untouched import untouched
+from apexgnn.explain.untouched import one_call
 from apexgnn.path.path import Path
 from apexgnn.path.resolution import Grid, Resolution
 from apexgnn.path.tensor import PathTensor
@@ -52,7 +52,7 @@ def carry(question: Question, wanted: Resolution, shift: Tensor) -> Carried:
         samples = question.baseline + tau * (question.x - question.baseline) + shift
         dice = torch.get_rng_state()
         try:
-            with untouched(question.model), torch.compiler.set_stance("force_eager"):
+            with one_call(question.model), torch.compiler.set_stance("force_eager"):
                 output = question.output(PathTensor(samples, 1, resolution, path))
                 if not torch.equal(dice, torch.get_rng_state()):
                     why = "are drawn, so that the score is another one at every call; call model.eval()"

@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 from apexgnn.errors import InputError, TargetError
 from apexgnn.explain.baselines import resolve_baselines
 from apexgnn.explain.graph_checks import check_fits, check_graph
-from apexgnn.explain.untouched import untouched
+from apexgnn.explain.untouched import one_call
 
 Model = Callable[..., Any]
 Call = Callable[[Any, Data], Any]
@@ -68,7 +68,7 @@ class Question:
 
     def logits(self, x: Tensor) -> Tensor:
         """The scores [G, C] by a plain call of the model as it was found, without gradients."""
-        with untouched(self.model), torch.no_grad():
+        with one_call(self.model), torch.no_grad():
             return self.rows(self.output(x.clone()).unsqueeze(0))[0]
 
     def rows(self, values: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from apexgnn.errors import InputError
+from apexgnn.experiments import pages
 from apexgnn.experiments.programme import EXPERIMENTS, Plan, perform
 from apexgnn.experiments.subjects import Field
 from apexgnn.experiments.table1 import DATASETS
@@ -49,9 +50,10 @@ def add_to(app: typer.Typer) -> None:
     for name, text in HELP.items():
         if name in EXPERIMENTS:
             app.command(name, help=text)(_command((name,)))
-    app.command("all", help="Everything but Table 1; may be stopped at any point and started again.")(
-        _command(tuple(EXPERIMENTS))
-    )
+    app.command("pages", help=HELP["pages"])(pages_command)
+    app.command(
+        "all", help="Everything but Table 1 and the pages; may be stopped at any point and started again."
+    )(_command(tuple(EXPERIMENTS)))
 
 
 def _command(names: tuple[str, ...]) -> Callable[..., None]:
@@ -77,3 +79,15 @@ def _command(names: tuple[str, ...]) -> Callable[..., None]:
         perform(plan, names, report=Console(soft_wrap=True).print)
 
     return run
+
+
+def pages_command(
+    *,
+    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    page: Annotated[
+        list[Path] | None,
+        typer.Option(help="Pages with marked blocks; by default docs/paper.md and README.md."),
+    ] = None,
+) -> None:
+    """Put the numbers of the results into the pages."""
+    pages.reproduce(results, page or pages.PAGES, report=Console(soft_wrap=True).print)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from apexgnn.experiments.bench import Bench, Laboratory, Report, agreement, robustness
+from apexgnn.experiments.bench import Bench, Laboratory, Report, agreement, fill, robustness
 from apexgnn.experiments.fidelity import COMPARISONS, line_up, stacked
 from apexgnn.experiments.lineup import LABELS, METHODS
-from apexgnn.experiments.measures import Array
-from apexgnn.experiments.tables import between, markdown, write_csv
+from apexgnn.experiments.measures import ROBUST_SAMPLES, ROBUST_SPARSITY, Array
+from apexgnn.experiments.tables import between, markdown, record, write_csv
 from apexgnn.files import write_atomically
 from apexgnn.metrics.protocol import SPARSITIES
 
@@ -128,11 +128,14 @@ def others(laboratory: Laboratory) -> Iterator[dict[str, Any]]:
 
 
 def reproduce(laboratory: Laboratory, out: Path, *, report: Report = print) -> None:
-    """Write fidelity-areas.csv, fidelity-areas.md and other-measures.csv; `fill` must have run."""
+    """Write fidelity-areas.csv, fidelity-areas.md and other-measures.csv."""
+    fill(laboratory, report=report)
     found = list(rows(laboratory))
     write_csv(out / "fidelity-areas.csv", COLUMNS, found)
     write_csv(out / "other-measures.csv", OTHERS, others(laboratory))
     write_atomically(out / "fidelity-areas.md", page(found))
+    details = {"resamples": RESAMPLES, "robust": {"sparsity": ROBUST_SPARSITY, "samples": ROBUST_SAMPLES}}
+    record(out / "provenance.json", "areas", details)
     report(f"areas: {len(found)} rows in {out / 'fidelity-areas.csv'}")
 
 

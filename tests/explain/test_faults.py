@@ -45,6 +45,9 @@ FAULTS = {
     "negative edge": (spoiled(edge_index=lambda e: e - 1), "node -1"),
     "NaN weights": (spoiled(edge_weight=torch.full((30,), torch.nan).double()), "edge_weight.*NaN"),
     "weights of wrong length": (spoiled(edge_weight=torch.ones(3).double()), "edge_weight.*30 edges"),
+    "weights as columns": (spoiled(edge_weight=torch.ones(30, 1).double()), r"edge_weight.*\(30, 1\).*\[E\]"),
+    "weights in a list": (spoiled(edge_weight=[1.0] * 30), r"edge_weight.*list.*\[E\]"),
+    "no graph": ([graph()], r"data: got list; expected a Data or Batch"),
     "batch of wrong length": (spoiled(batch=torch.zeros(3).long()), r"batch.*\[12\]"),
     "float batch": (spoiled(batch=torch.zeros(12)), "batch.*float32"),
     "gap in batch": (spoiled(batch=torch.tensor([0] * 6 + [2] * 6)), "no node of graph 1"),
@@ -85,17 +88,27 @@ def test_baseline(explain, baseline, message):
         explain(poly_gin(), graph(), baseline=baseline)
 
 
-@pytest.mark.parametrize("target", [3, -1, 1.0, torch.tensor([0, 1]), torch.tensor(float("nan")), True])
+@pytest.mark.parametrize(
+    "target", [3, -1, 1.0, "toxic", torch.tensor([0, 1]), torch.tensor(float("nan")), True]
+)
 @pytest.mark.parametrize("explain", EXPLAIN)
 def test_target(explain, target):
     with pytest.raises(TargetError, match="target"):
         explain(poly_gin(), graph(), target=target)
 
 
-@pytest.mark.parametrize("index", [12, -1, 1.5, True, torch.tensor([1, 2])])
+@pytest.mark.parametrize("index", [12, -1, 1.5, True, "first", torch.tensor([1, 2])])
 def test_index(index):
     with pytest.raises(TargetError, match="index"):
         apexgnn.attribute(poly_gin(task="node"), graph(), index=index)
+
+
+@pytest.mark.parametrize("explain", EXPLAIN)
+def test_no_model_and_no_memory(explain):
+    with pytest.raises(apexgnn.InputError, match="model: got str"):
+        explain("model.pt", graph())
+    with pytest.raises(apexgnn.InputError, match="memory"):
+        explain(poly_gin(), graph(), memory=0)
 
 
 def test_node_model_without_index_and_the_reverse():

@@ -262,7 +262,7 @@ def test_random_is_uniform_and_differs_between_seeds():
 def test_names_and_options_are_checked():
     with pytest.raises(InputError, match="'gradcam'"):
         peers.get("grad-cam")
-    with pytest.raises(InputError, match="steps"):
+    with pytest.raises(InputError, match="one of baseline, conversion, method, steps"):
         peers.get("captum_ig", n_steps=8)
 
 

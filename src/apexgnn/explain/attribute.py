@@ -18,7 +18,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
-from apexgnn.errors import NumericalError
+from apexgnn.errors import InputError, NumericalError
 from apexgnn.explain.certify import BELIEVABLE
 from apexgnn.explain.engines import exact_shares
 from apexgnn.explain.question import Call, Model, Question, Target, ask
@@ -57,6 +57,8 @@ def attribute(
     >>> result.features.shape, result.exact, result.evaluations, bool(result.residual.abs() < 1e-15)
     (torch.Size([3, 2]), True, 8, True)
     """
+    if not isinstance(memory, int | float) or memory <= 0:
+        raise InputError("memory", got=repr(memory), expected="a positive number of bytes")
     question = ask(model, data, baseline=baseline, index=index, call=call)
     shares = averaged([exact_shares(one, target, memory=memory) for one in question.each()])
     assert shares.certificate is not None

@@ -13,7 +13,9 @@ from apexgnn.errors import GraphError
 
 def check_graph(data: Data) -> Tensor:
     """Refuse malformed graphs before any kernel sees them; return a plain copy of the features."""
-    x, edge_index = getattr(data, "x", None), getattr(data, "edge_index", None)
+    if not hasattr(data, "edge_index"):
+        raise GraphError("data", got=type(data).__name__, expected="a Data or Batch of PyTorch Geometric")
+    x, edge_index = getattr(data, "x", None), data.edge_index
     if not isinstance(x, Tensor):
         raise GraphError("data.x", got=type(x).__name__, expected="a tensor of node features [N, F]")
     if x.dim() != 2:
@@ -37,10 +39,14 @@ def check_graph(data: Data) -> Tensor:
     batch = getattr(data, "batch", None)
     if batch is not None:
         _check_batch(batch, x, edge_index)
+    weight = getattr(data, "edge_weight", None)
+    if weight is not None and not (isinstance(weight, Tensor) and weight.dim() == 1):
+        got = f"shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else type(weight).__name__
+        raise GraphError("data.edge_weight", got=got, expected="a tensor [E]")
     for name in ("edge_weight", "edge_attr"):
         value = getattr(data, name, None)
         if isinstance(value, Tensor):
-            if value.size(0) != edge_index.size(1):
+            if value.dim() == 0 or value.size(0) != edge_index.size(1):
                 expected = f"one row for each of the {edge_index.size(1)} edges"
                 raise GraphError(f"data.{name}", got=f"shape {tuple(value.shape)}", expected=expected)
             _check_finite(f"data.{name}", value)

@@ -111,6 +111,8 @@ def ask(
     call: Call | None = None,
 ) -> Question:
     """Check everything that can be checked without running the model."""
+    if not callable(model):
+        raise InputError("model", got=type(model).__name__, expected="a model that can be called")
     x = check_graph(data)
     check_fits(model, x)
     batch = getattr(data, "batch", None)
@@ -153,7 +155,7 @@ def _takes_weights(model: Model) -> bool:
 
 def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:
     """The nodes [G]: one, or one in each graph of a batch."""
-    where = torch.as_tensor(index)
+    where = _numbers("index", index)
     if isinstance(index, bool) or where.is_floating_point() or where.dtype == torch.bool or where.dim() > 1:
         raise TargetError("index", got=repr(index), expected="the number of a node")
     where = where.long().reshape(-1).to(owner.device)
@@ -167,9 +169,16 @@ def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:
             "index",
             got=f"{where.numel()} nodes",
             expected="one node, or one in each graph of a batch, in order",
-            fix="explain several nodes of one graph by apexgnn.attribute_many",
+            fix="explain several nodes of one graph by apexgnn.attribute_nodes",
         )
     return where
+
+
+def _numbers(where: str, value: Any) -> Tensor:
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TargetError(where, got=repr(value), expected="whole numbers") from None
 
 
 def resolve_target(target: Target, logits: Tensor) -> Tensor:
@@ -179,7 +188,7 @@ def resolve_target(target: Target, logits: Tensor) -> Tensor:
 
 def check_target(target: int | Tensor, graphs: int, columns: int) -> Tensor:
     """The given columns [G], if they exist."""
-    value = torch.as_tensor(target)
+    value = _numbers("target", target)
     if value.is_floating_point() or value.dtype == torch.bool:
         raise TargetError("target", got=f"{value.dtype} {target}", expected="whole numbers")
     value = value.long().reshape(-1)

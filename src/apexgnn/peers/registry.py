@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
@@ -45,7 +46,7 @@ def get(name: str, **options: Any) -> Explainer:
         raise InputError("explainer", got=repr(name), expected="one of " + ", ".join(map(repr, _HOME)))
     module, kind, preset = _HOME[name]
     explainer: type[Explainer] = getattr(import_module(f"apexgnn.peers.{module}"), kind)
-    valid = sorted(explainer.__dataclass_fields__)
+    valid = sorted(field.name for field in fields(explainer))
     for option in options:
         if option not in valid:
             raise InputError(f"{name} option", got=repr(option), expected="one of " + ", ".join(valid))

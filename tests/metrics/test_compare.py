@@ -108,6 +108,21 @@ def test_command_on_smiles(tmp_path):
     assert "apex refused: NotPolynomialError" in result.stdout.replace("\n", " ")
 
 
+def test_command_on_a_table_and_a_model_of_the_zoo(tmp_path):
+    pytest.importorskip("rdkit")
+    (tmp_path / "in.csv").write_text("name,smiles\nethanol,CCO\nbroken,C1CC\naniline,c1ccccc1N\n")
+    result = run("mutagenicity", tmp_path / "in.csv", "--explainers", "apex,pgexplainer")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "2 molecules of" in said
+    assert "(1 rows with errors left out)" in said
+    assert "learned from the explained graphs themselves" in said
+    (tmp_path / "empty.csv").write_text("smiles\nC1CC\n")
+    refused = run("mutagenicity", tmp_path / "empty.csv")
+    assert isinstance(refused.exception, InputError)
+    assert "row 1" in str(refused.exception)
+
+
 def test_a_graph_with_one_node():
     data = Data(x=torch.ones(1, 3), edge_index=torch.empty(2, 0, dtype=torch.long))
     explainers = {name: peers.get(name) for name in ("occlusion", "gnnexplainer", "flowx")}

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +16,9 @@ from rich.table import Table
 from torch_geometric.data import Data
 
 from apexgnn import data as datasets
-from apexgnn import peers
+from apexgnn import peers, zoo
 from apexgnn.cli.certify import read_graph
+from apexgnn.cli.explain import TABLES
 from apexgnn.errors import InputError
 from apexgnn.files import write_atomically
 from apexgnn.metrics import Interval, Protocol, Row, bootstrap, compare
@@ -41,15 +43,23 @@ class Cases:
 
 @app.command("compare")
 def command(
-    model: Annotated[Path, typer.Argument(help="Folder of a model saved by apexgnn.nn.save.")],
+    model: Annotated[
+        str, typer.Argument(help="A model of the zoo, or the folder of one saved by apexgnn.nn.save.")
+    ],
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="A data set's name, a graph as JSON, or a SMILES string.")
+        str,
+        typer.Argument(
+            metavar="INPUT",
+            help="A data set's name, a graph as JSON, a SMILES string, or a table (CSV) with a SMILES column.",
+        ),
     ],
     *,
     node: Annotated[
         int | None, typer.Option(help="The node to explain in a JSON graph (node tasks).")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Test graphs (or nodes) of a data set.")] = 20,
+    count: Annotated[
+        int, typer.Option(min=1, help="Test graphs (or nodes) of a data set; rows of a table.")
+    ] = 20,
     explainers: Annotated[
         str, typer.Option(help='Names with commas, "all", or "quick": all but the slowest.')
     ] = "quick",
@@ -58,7 +68,7 @@ def command(
     out: Annotated[Path | None, typer.Option(help="Write the table as JSON too.")] = None,
 ) -> None:
     """Compare explainers: fidelity (mean over sparsities 0.1 … 0.9), residual, seconds, evaluations."""
-    network = load(model)
+    network = load(zoo.folder(model) if model in zoo.names() else Path(model))
     names = _names(explainers)
     cases = _cases(network, source, node=node, count=count, seed=seed)
     labelled = all(graph.y is not None for graph in cases.graphs)
@@ -94,7 +104,8 @@ def _cases(network: PolyGIN | GIN, source: str, *, node: int | None, count: int,
     """Find out what INPUT is."""
     if source in datasets.names():
         return _from_dataset(network, source, count=count, seed=seed)
-    if source.endswith(".json") or (os.sep in source and Path(source).is_file()):
+    is_table = source.lower().endswith(TABLES)
+    if source.endswith(".json") or (os.path.isfile(source) and not is_table):
         graph = read_graph(Path(source), network)
         if (node is None) != (network.task == "graph"):
             expected = (
@@ -109,9 +120,23 @@ def _cases(network: PolyGIN | GIN, source: str, *, node: int | None, count: int,
         raise InputError(
             "INPUT", got=repr(source), expected="a data set, a JSON file, or SMILES for a molecule model"
         )
-    graph = datasets.molecule_graph(source, featurizers[width])
-    graph.x = graph.x.to(next(network.parameters()).dtype)
+    if is_table:
+        return _from_table(network, source, featurizers[width], count=count)
+    graph = _cast(datasets.molecule_graph(source, featurizers[width]), next(network.parameters()).dtype)
     return Cases([graph], None, [graph], None, source)
+
+
+def _from_table(network: PolyGIN | GIN, path: str, featurizer: str, *, count: int) -> Cases:
+    """The first molecules of a table; it has no training part, so PGExplainer learns from the same ones."""
+    rows = islice(datasets.read_molecules(datasets.read_table(path), featurizer), count)
+    read = list(rows)
+    graphs = [_cast(graph, next(network.parameters()).dtype) for _, graph in read if graph is not None]
+    if not graphs:
+        why = read[0][0].error if read else "no rows"
+        raise InputError("INPUT", got=f"{path}: {why}", expected="at least one molecule")
+    wrong = len(read) - len(graphs)
+    what = f"{len(graphs)} molecules of {path}" + (f" ({wrong} rows with errors left out)" if wrong else "")
+    return Cases(graphs, None, graphs, None, what)
 
 
 def _from_dataset(network: PolyGIN | GIN, name: str, *, count: int, seed: int) -> Cases:
@@ -181,7 +206,8 @@ def _notes(rows: Sequence[Row], *, labelled: bool, learned: bool, cases: Cases) 
         notes[1:1] = measured.notes
     notes.insert(1, "residual: largest |Σφ − (f(X) − f(0))|; only the path methods promise that it is small.")
     if learned and cases.learn[0] is cases.graphs[0]:
-        notes.append("pgexplainer has learned from the explained graph itself.")
+        which = "graph itself" if len(cases.graphs) == 1 else "graphs themselves"
+        notes.append(f"pgexplainer has learned from the explained {which}.")
     return notes
 
 

@@ -231,6 +231,23 @@ def test_input_x_gradient_is_exact_without_biases(task):
     assert torch.allclose(result.features, data.x * integral, atol=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore:Input Tensor 0 did not already require gradients:UserWarning")
+@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("name, theirs", [("saliency", "Saliency"), ("input_x_gradient", "InputXGradient")])
+def test_gradients_are_captums(network, name, theirs):
+    torch.manual_seed(0)
+    model, data = network(3, 2, hidden_channels=8), graph()
+    explainer = Explainer(
+        copy.deepcopy(model).eval(),
+        algorithm=CaptumExplainer(theirs),
+        explanation_type="model",
+        node_mask_type="attributes",
+        model_config={"task_level": "graph", **CLASSES},
+    )
+    captums = explainer(data.x, data.edge_index, batch=torch.zeros(6, dtype=torch.long)).node_mask
+    assert torch.allclose(peers.get(name).explain(model, data).features, captums, atol=1e-7)
+
+
 def test_input_x_gradient_is_not_exact_with_biases():
     torch.manual_seed(0)
     model, data = GIN(3, 2, hidden_channels=8).double(), graph()

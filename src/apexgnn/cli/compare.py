@@ -25,7 +25,7 @@ from apexgnn.metrics import Interval, Protocol, Row, bootstrap, compare
 from apexgnn.neighbourhood import neighbourhood
 from apexgnn.nn import GIN, PolyGIN, load
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 SLOW = ("subgraphx", "flowx_plus", "flowx_minus")
 

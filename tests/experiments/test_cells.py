@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from torch_geometric.data import Data
 from apexgnn.experiments import explanations, measures
 from apexgnn.experiments.cells import Store, content, digest
 from apexgnn.experiments.lineup import METHODS
-from apexgnn.experiments.subjects import Subject, Trained
+from apexgnn.experiments.subjects import Sample, Subject, Trained
 from apexgnn.nn import GIN, PolyGIN
 
 
@@ -42,7 +43,13 @@ def toy():
                 kept.append(graph)
     assert len(kept) == 30
     trained = {kind: Trained(kind, model, f"hash of {kind}") for kind, model in models.items()}
-    return Subject("bbbp", 0, trained, tuple(kept), None, tuple(range(len(kept))), tuple(kept[:5]), None)
+    return subject_of(trained, tuple(kept))
+
+
+def subject_of(trained, kept):
+    ids = tuple(range(10, 10 + len(kept)))
+    own = {kind: Sample(kept, None, ids) for kind in trained}
+    return Subject("bbbp", 0, trained, kept, None, ids, own, kept[:5], None)
 
 
 @pytest.mark.parametrize("change", ["x", "edge_index", "y"])
@@ -64,12 +71,22 @@ def test_another_model_asks_for_another_cell(toy):
     first = explanations.scores_key(toy, "polygin", METHODS["apex"], part)
     assert first == explanations.scores_key(toy, "polygin", METHODS["apex"], part)
     retrained = Trained("polygin", toy.models["polygin"].model, "another hash")
-    other = Subject(
-        "bbbp", 0, {**toy.models, "polygin": retrained}, toy.graphs, None, toy.ids, toy.learn, None
-    )
+    other = subject_of({**toy.models, "polygin": retrained}, toy.graphs)
     assert digest(first) != digest(explanations.scores_key(other, "polygin", METHODS["apex"], part))
     assert digest(first) != digest(explanations.scores_key(toy, "polygin", METHODS["ig"], part))
     assert digest(first) != digest(explanations.scores_key(toy, "gin", METHODS["apex"], part))
+
+
+def test_cells_of_one_model_outlive_another_model_of_the_other_kind(tmp_path, toy):
+    """A graph that the other model gets wrong leaves the comparison, and the cells stay."""
+    before = measures.measure(Store(tmp_path), toy, "gin", METHODS["saliency"])
+    cells = set(tmp_path.rglob("*.json"))
+    kept = [k for k in range(30) if k not in (3, 27)]
+    fewer = replace(toy, graphs=tuple(toy.graphs[k] for k in kept), ids=tuple(toy.ids[k] for k in kept))
+    after = measures.measure(Store(tmp_path), fewer, "gin", METHODS["saliency"])
+    assert set(tmp_path.rglob("*.json")) == cells
+    np.testing.assert_array_equal(after.plus, before.plus[kept])
+    assert after.ids == fewer.ids
 
 
 def test_only_what_is_missing_is_computed(tmp_path, toy, monkeypatch):

@@ -32,6 +32,9 @@ HELP = {
 CORES = os.cpu_count() or 1
 Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only these; may be repeated.")]
 Seeds = Annotated[int, typer.Option(help="Models of seeds 0 … N − 1.", min=1)]
+Fewer = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=N", help="A data set on fewer seeds; may be repeated.")
+]
 Graphs = Annotated[int, typer.Option(help="At most so many test graphs of each data set.", min=1)]
 Quick = Annotated[bool, typer.Option("--quick", help="One seed, 20 graphs: to see that it works.")]
 Jobs = Annotated[int, typer.Option(help="Processes; cells are shared among them.", min=1)]
@@ -61,6 +64,7 @@ def _command(names: tuple[str, ...]) -> Callable[..., None]:
         *,
         dataset: Datasets = None,
         seeds: Seeds = 3,
+        fewer: Fewer = None,
         graphs: Graphs = 100,
         quick: Quick = False,
         jobs: Jobs = CORES,
@@ -73,12 +77,25 @@ def _command(names: tuple[str, ...]) -> Callable[..., None]:
         for name in wanted:
             if name not in DATASETS:
                 raise InputError("dataset", got=repr(name), expected="one of " + ", ".join(DATASETS))
-        field = Field(runs=runs, seeds=seeds, graphs=graphs, root=data)
+        field = Field(runs=runs, seeds=seeds, fewer=_counts(fewer or []), graphs=graphs, root=data)
         plan = Plan(out or Path("runs/quick" if quick else "results"), cells, field, wanted, jobs)
         plan = plan.quick() if quick else plan
         perform(plan, names, report=Console(soft_wrap=True).print)
 
     return run
+
+
+def _counts(fewer: list[str]) -> tuple[tuple[str, int], ...]:
+    """NAME=N as pairs."""
+    found = []
+    for text in fewer:
+        name, _, count = text.partition("=")
+        if name not in DATASETS or not count.isdigit() or int(count) < 1:
+            raise InputError(
+                "fewer", got=repr(text), expected="NAME=N, a data set's name and a number above 0"
+            )
+        found.append((name, int(count)))
+    return tuple(found)
 
 
 def pages_command(

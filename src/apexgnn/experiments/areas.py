@@ -69,7 +69,8 @@ def rows(laboratory: Laboratory) -> Iterator[dict[str, Any]]:
     for dataset in laboratory.datasets:
         for comparison in COMPARISONS:
             for method, kind in line_up(comparison).items():
-                for ranking in ("signed", "absolute") if METHODS[method].signed else ("signed",):
+                by_size = METHODS[method].signed and kind == "polygin"
+                for ranking in ("signed", "absolute") if by_size else ("signed",):
                     mine = stacked(laboratory, dataset, kind, method, ranking=ranking)
                     ours = stacked(laboratory, dataset, "polygin", "apex")
                     for direction, sign in (("plus", 1.0), ("minus", -1.0)):
@@ -107,7 +108,7 @@ def others(laboratory: Laboratory) -> Iterator[dict[str, Any]]:
                     continue
                 name = method[0]
                 entries: list[tuple[str, list[Array], list[Sequence[int]]]] = []
-                benches = [Bench(dataset, kind, seed) for seed in range(laboratory.field.seeds)]
+                benches = [Bench(dataset, kind, seed) for seed in range(laboratory.field.seeds_of(dataset))]
                 if dataset in ("ba-shapes", "mutagenicity"):
                     found = [agreement(laboratory, bench, name) for bench in benches]
                     entries.append(("truth-auc", [auc for auc, _ in found], [ids for _, ids in found]))

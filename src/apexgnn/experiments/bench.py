@@ -50,6 +50,7 @@ class Laboratory:
     store: Store
     field: Field
     datasets: tuple[str, ...]
+    kinds: tuple[str, ...] = MODELS
 
     def benches(self) -> list[Bench]:
         """All models, seed by seed."""
@@ -57,7 +58,8 @@ class Laboratory:
             Bench(name, kind, seed)
             for seed in range(self.field.seeds)
             for name in self.datasets
-            for kind in MODELS
+            if seed < self.field.seeds_of(name)
+            for kind in self.kinds
         ]
 
 
@@ -94,7 +96,7 @@ def fill(laboratory: Laboratory, *, report: Report = print) -> None:
         memory: Memory = {}
         for method in methods_of(bench.kind):
             measured(laboratory, bench, method.name, memory=memory)
-            if method.signed:
+            if method.signed and bench.kind == "polygin":
                 measured(laboratory, bench, method.name, ranking="absolute", memory=memory)
             if bench.seed == 0 and bench.dataset != "ba-shapes":
                 robustness(laboratory, bench, method.name)

@@ -155,7 +155,7 @@ def _one(chosen: Subject, place: int) -> Values:
 def rows(laboratory: Laboratory) -> Iterator[dict[str, Any]]:
     """The rows of `qualitative.csv`: means over graphs and seeds, with bootstrap intervals over graphs."""
     for dataset in laboratory.datasets:
-        cells = [examined(laboratory, dataset, seed) for seed in range(laboratory.field.seeds)]
+        cells = [examined(laboratory, dataset, seed) for seed in range(laboratory.field.seeds_of(dataset))]
         measures = dict.fromkeys(name for found, _ in cells for one in found for name in one)
         for measure in measures:
             mine = [np.array([one.get(measure, float("nan")) for one in found]) for found, _ in cells]

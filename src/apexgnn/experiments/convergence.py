@@ -166,7 +166,7 @@ def reproduce(laboratory: Laboratory, out: Path, *, report: Report = print) -> N
     details = {
         "graphs per model": GRAPHS,
         "nodes per model": NODES,
-        "model seeds": laboratory.field.seeds,
+        "model seeds": {name: laboratory.field.seeds_of(name) for name in laboratory.datasets},
         "rounding": ROUNDING,
     }
     record(out / "provenance.json", "completeness", details)

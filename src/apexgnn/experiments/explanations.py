@@ -1,13 +1,13 @@
 """Node scores of every method on every graph, explained once and kept; everything that is measured starts here.
 
-Graphs are explained one at a time, in pieces of 25, under a seed that is the graph's place alone, and the processor
-time of each is kept. A method that learns is fitted when the first of its pieces is missing.
+Graphs are explained one at a time, in pieces of 25, under a seed that is the graph's number in its data set, and the
+processor time of each is kept. A method that learns is fitted when the first of its pieces is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
@@ -41,9 +41,9 @@ class Piece:
     seconds: tuple[float, ...]
 
 
-def pieces(subject: Subject) -> list[range]:
-    """Where the pieces of a subject begin and end."""
-    count = len(subject.graphs)
+def pieces(subject: Subject, kind: str) -> list[range]:
+    """Where the pieces of a model's own graphs begin and end."""
+    count = len(subject.own[kind].graphs)
     return [range(start, min(start + PIECE, count)) for start in range(0, count, PIECE)]
 
 
@@ -55,13 +55,13 @@ def explained(
     *,
     report: Callable[[int], None] | None = None,
 ) -> Iterator[Piece]:
-    """What a method says of all graphs of a subject, from the store or computed now.
+    """What a method says of all graphs that a model gets right, from the store or computed now.
 
     Args:
         report: told how many graphs are done after each piece.
     """
     explainer: Explainer | None = None
-    for part in pieces(subject):
+    for part in pieces(subject, kind):
         key = scores_key(subject, kind, method, part)
         value = store.get(key)
         if value is None:
@@ -75,13 +75,14 @@ def explained(
 
 def scores_key(subject: Subject, kind: str, method: Method, part: range) -> Key:
     """Everything that the scores of a piece depend on."""
-    places = None if subject.index is None else [subject.index[i] for i in part]
+    own = subject.own[kind]
+    places = None if own.index is None else [own.index[i] for i in part]
     key: Key = {
         "what": "scores",
         "model": subject.models[kind].sha256,
-        "data": content([subject.graphs[i] for i in part], places),
+        "data": content([own.graphs[i] for i in part], places),
         "explainer": repr(method.explainer(subject.dataset)),
-        "first": part.start,
+        "seeds": [own.ids[i] for i in part],
     }
     if method.learns:
         key["learned"] = content(subject.learn, subject.learn_index)
@@ -100,9 +101,10 @@ def ready(subject: Subject, kind: str, method: Method) -> Explainer:
 
 
 def one_explained(explainer: Explainer, subject: Subject, kind: str, place: int) -> Attribution:
-    """What an explainer says of one graph of a subject, under the seed that is the graph's place."""
-    node = None if subject.index is None else subject.index[place]
-    return explainer.explain(subject.models[kind].model, subject.graphs[place], index=node, seed=place)
+    """What an explainer says of one of a model's own graphs, under the seed that is the graph's number."""
+    own = subject.own[kind]
+    node = None if own.index is None else own.index[place]
+    return explainer.explain(subject.models[kind].model, own.graphs[place], index=node, seed=own.ids[place])
 
 
 def _explain(explainer: Explainer, subject: Subject, kind: str, part: range) -> dict[str, Any]:
@@ -161,10 +163,5 @@ def _restored(value: dict[str, Any]) -> tuple[Attribution, ...]:
 def all_scores(store: Store, subject: Subject, kind: str, method: Method) -> list[Tensor]:
     """The node scores of every graph of a subject."""
     found: Sequence[Piece] = list(explained(store, subject, kind, method))
-    return [a.nodes for piece in found for a in piece.attributions]
-
-
-def only(subject: Subject, count: int) -> Subject:
-    """The same subject with fewer graphs; multiples of 25 keep their cells."""
-    index = None if subject.index is None else subject.index[:count]
-    return replace(subject, graphs=subject.graphs[:count], index=index, ids=subject.ids[:count])
+    scores = [a.nodes for piece in found for a in piece.attributions]
+    return [scores[place] for place in subject.shared(kind)]

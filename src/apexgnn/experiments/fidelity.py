@@ -43,7 +43,7 @@ def rows(laboratory: Laboratory, comparison: str, direction: str) -> Iterator[di
     """The rows of one CSV."""
     for dataset in laboratory.datasets:
         for method, kind in line_up(comparison).items():
-            for seed in range(laboratory.field.seeds):
+            for seed in range(laboratory.field.seeds_of(dataset)):
                 found = measured(laboratory, Bench(dataset, kind, seed), method)
                 interval = bootstrap(torch.from_numpy(getattr(found, direction)))
                 for k, sparsity in enumerate(SPARSITIES):
@@ -86,7 +86,7 @@ def settings(laboratory: Laboratory, found: Sequence[Mapping[str, Any]]) -> dict
             for name, method in METHODS.items()
             for dataset in method.costly
         },
-        "model seeds": laboratory.field.seeds,
+        "model seeds": {name: laboratory.field.seeds_of(name) for name in laboratory.datasets},
         "graphs": {row["dataset"]: row["graphs"] for row in found},
         "graphs are": "the first test graphs, in an order drawn from seed 0, that both models of the seed get right",
     }
@@ -128,5 +128,5 @@ def stacked(
     """What a method achieved, seed by seed."""
     return [
         measured(laboratory, Bench(dataset, kind, seed), method, ranking=ranking)
-        for seed in range(laboratory.field.seeds)
+        for seed in range(laboratory.field.seeds_of(dataset))
     ]

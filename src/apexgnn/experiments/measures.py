@@ -76,7 +76,7 @@ def measure(
     memory: Memory | None = None,
     report: Callable[[int], None] | None = None,
 ) -> Measured:
-    """Fidelity of a method on all graphs of a subject; graph i meets the permutations of seed i.
+    """Fidelity of a method on all graphs of a subject; every graph meets the permutations of its own number.
 
     Args:
         memory: what is known of selections of these graphs on this model already, from other methods.
@@ -92,23 +92,25 @@ def measure(
         plus.append(np.array(value["plus"]))
         minus.append(np.array(value["minus"]))
         seconds += piece.seconds
-    return Measured(np.concatenate(plus), np.concatenate(minus), np.array(seconds), subject.ids)
+    shared = subject.shared(kind)
+    columns = (np.concatenate(plus), np.concatenate(minus), np.array(seconds))
+    return Measured(*(column[shared] for column in columns), subject.ids)
 
 
 def _fidelity(
     subject: Subject, kind: str, piece: Piece, protocol: Protocol, memory: Memory
 ) -> dict[str, list[list[float]]]:
     """Both fidelities graph by graph; methods that select the same nodes of a graph share one evaluation."""
-    model, found = subject.models[kind].model, []
+    model, own, found = subject.models[kind].model, subject.own[kind], []
     for place, attribution in zip(range(piece.start, piece.stop), piece.attributions, strict=True):
         chosen = (place, selections(attribution.nodes, protocol).numpy().tobytes())
         if chosen not in memory:
             one = fidelity(
                 model,
-                [subject.graphs[place]],
+                [own.graphs[place]],
                 scores=[attribution.nodes],
-                index=None if subject.index is None else [subject.index[place]],
-                protocol=replace(protocol, seed=place),
+                index=None if own.index is None else [own.index[place]],
+                protocol=replace(protocol, seed=own.ids[place]),
             )
             memory[chosen] = rounded(one.plus), rounded(one.minus)
         found.append(memory[chosen])
@@ -122,13 +124,14 @@ def robust(store: Store, subject: Subject, kind: str, method: Method) -> tuple[A
         key = {"what": "robust", "scores": piece.key, "sparsity": ROBUST_SPARSITY, "samples": ROBUST_SAMPLES}
         pairs.append(store.cell(key, partial(_robust, subject, kind, piece)))
     plus, minus = (np.concatenate([np.array(pair[k]) for pair in pairs]) for k in (0, 1))
-    return plus, minus
+    shared = subject.shared(kind)
+    return plus[shared], minus[shared]
 
 
 def _robust(subject: Subject, kind: str, piece: Piece) -> list[list[float]]:
     found = robust_fidelity(
         subject.models[kind].model,
-        subject.graphs[piece.start : piece.stop],
+        subject.own[kind].graphs[piece.start : piece.stop],
         scores=piece.attributions,
         sparsity=ROBUST_SPARSITY,
         samples=ROBUST_SAMPLES,

@@ -50,7 +50,12 @@ def reproduce(laboratory: Laboratory, out: Path, *, report: Report = print) -> N
         for ending in (".pdf", ".svg", ".png"):
             save_figure(figure, path.with_suffix(ending))
     record(
-        out / "provenance.json", "qualitative", {"model seeds": laboratory.field.seeds, "pictures": "seed 0"}
+        out / "provenance.json",
+        "qualitative",
+        {
+            "model seeds": {name: laboratory.field.seeds_of(name) for name in laboratory.datasets},
+            "pictures": "seed 0",
+        },
     )
     report(f"qualitative: {len(found)} rows in {out / 'qualitative.csv'}")
 

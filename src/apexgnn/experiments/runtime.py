@@ -19,7 +19,7 @@ import numpy as np
 from apexgnn.experiments.bench import Bench, Laboratory, Report, subject_of
 from apexgnn.experiments.cells import content
 from apexgnn.experiments.curves import TITLES
-from apexgnn.experiments.explanations import one_explained, only, ready
+from apexgnn.experiments.explanations import one_explained, ready
 from apexgnn.experiments.lineup import LABELS, METHODS, methods_of
 from apexgnn.experiments.progress import Progress
 from apexgnn.experiments.subjects import Subject
@@ -42,7 +42,7 @@ def timed(subject: Subject, kind: str) -> dict[str, list[float]]:
     for explainer in explainers.values():
         one_explained(explainer, subject, kind, 0)
     found: dict[str, list[float]] = {m.name: [] for m in methods}
-    for place in range(len(subject.graphs)):
+    for place in subject.shared(kind)[:GRAPHS]:
         for k in rng.permutation(len(methods)):
             started = perf_counter()
             one_explained(explainers[methods[k].name], subject, kind, place)
@@ -52,13 +52,12 @@ def timed(subject: Subject, kind: str) -> dict[str, list[float]]:
 
 def cell(laboratory: Laboratory, bench: Bench) -> dict[str, list[float]]:
     """The times of one bench on this machine, measured where they are not there."""
-    whole = subject_of(laboratory.field, bench.dataset, bench.seed)
-    subject = only(whole, GRAPHS)
+    subject = subject_of(laboratory.field, bench.dataset, bench.seed)
     key = {
         "what": "runtime",
         "machine": machine(),
         "model": subject.models[bench.kind].sha256,
-        "data": content(subject.graphs, subject.index),
+        "data": content(subject.graphs[:GRAPHS], None if subject.index is None else subject.index[:GRAPHS]),
         "methods": {m.name: repr(m.explainer(bench.dataset)) for m in methods_of(bench.kind)},
     }
     found: dict[str, list[float]] = laboratory.store.cell(key, lambda: timed(subject, bench.kind))

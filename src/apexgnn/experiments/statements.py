@@ -123,9 +123,19 @@ def reasons(rows: Sequence[Row]) -> str:
         of = {(row["method"], row["quantity"]): row for row in rows if row["dataset"] == dataset}
         for method, name in NAMES.items():
             if (method, "joint") in of:
-                cells = [f"{float(of[method, q]['value']):.3f}" for q in QUANTITIES]
+                cells = [f"{float(of[method, q]['value']):.3g}" for q in QUANTITIES]
                 lines.append([TITLES.get(dataset, dataset), name, *cells])
-    head = ["data set", "ranking", "d(S)", "Σ d({v})", "interaction", "held by the best 10 %", "agreement"]
+    head = [
+        "data set",
+        "ranking",
+        "d(S)",
+        "Σ d({v})",
+        "interaction",
+        "held by the best 10 %",
+        "agreement",
+        "|f(X′)|",
+        "|f(X)|",
+    ]
     return markdown(head, lines)
 
 

@@ -53,6 +53,15 @@ class Trained:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Graphs, the explained node in each (node tasks), and which graph or node of the data set each one is."""
+
+    graphs: tuple[Data, ...]
+    index: tuple[int, ...] | None
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Subject:
     """The graphs of one data set that are explained, for one seed.
 
@@ -63,6 +72,8 @@ class Subject:
         graphs: single graphs; subgraphs of one graph for a node task.
         index: the explained node in each, for a node task.
         ids: which graph (or node) of the data set each one is.
+        own: by kind, all graphs in the same order that this model alone gets right, as far as the last of `graphs`.
+            What is kept of a model thus outlives another model of the other kind.
         learn: training graphs, for explainers that learn; `learn_index` likewise.
     """
 
@@ -72,8 +83,14 @@ class Subject:
     graphs: tuple[Data, ...]
     index: tuple[int, ...] | None
     ids: tuple[int, ...]
+    own: dict[str, Sample]
     learn: tuple[Data, ...]
     learn_index: tuple[int, ...] | None
+
+    def shared(self, kind: str) -> list[int]:
+        """Where the graphs of the subject stand among a model's own."""
+        place = {one: k for k, one in enumerate(self.own[kind].ids)}
+        return [place[one] for one in self.ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +100,25 @@ class Field:
     Attributes:
         runs: folder of the models.
         seeds: how many seeds of each model, from 0.
+        fewer: data sets with fewer seeds than that, and how many.
         graphs: at most how many graphs of each data set.
         learn: how many training graphs for explainers that learn.
         root: folder of raw data; by default what APEXGNN_DATA names.
 
-    >>> Field().seeds
-    3
+    >>> Field(seeds=3, fewer=(("graph-sst2", 1),)).seeds_of("graph-sst2")
+    1
     """
 
     runs: Path = Path("runs/table1")
     seeds: int = 3
+    fewer: tuple[tuple[str, int], ...] = ()
     graphs: int = 100
     learn: int = 50
     root: Path | None = None
+
+    def seeds_of(self, name: str) -> int:
+        """How many seeds a data set has."""
+        return min(self.seeds, dict(self.fewer).get(name, self.seeds))
 
 
 @lru_cache(maxsize=1)
@@ -151,13 +174,20 @@ def subject(
     split = data.split(seed=SPLIT_SEED)
     order = torch.randperm(len(split.test), generator=torch.Generator().manual_seed(0))
     ids = split.test[order]
-    right = torch.stack([correct(m.model, data, ids) for m in models.values()]).all(dim=0)
-    ids = ids[right][: field.graphs]
-    graphs, index = cut(data, ids.tolist())
+    right = {kind: correct(m.model, data, ids) for kind, m in models.items()}
+    both = torch.stack(list(right.values())).all(dim=0).nonzero().flatten()[: field.graphs]
+    end = int(both[-1]) + 1 if len(both) else 0
+    own = {kind: sample(data, ids[:end][mask[:end]].tolist()) for kind, mask in right.items()}
+    ours = sample(data, ids[both].tolist())
     learn, learn_index = cut(
         data, split.train[: min(field.learn, LEARN_NODES) if data.task == "node" else field.learn].tolist()
     )
-    return Subject(name, seed, models, graphs, index, tuple(ids.tolist()), learn, learn_index)
+    return Subject(name, seed, models, ours.graphs, ours.index, ours.ids, own, learn, learn_index)
+
+
+def sample(data: GraphDataset, ids: Sequence[int]) -> Sample:
+    """These graphs (or nodes) of a data set."""
+    return Sample(*cut(data, ids), tuple(ids))
 
 
 def cut(data: GraphDataset, ids: Sequence[int]) -> tuple[tuple[Data, ...], tuple[int, ...] | None]:

@@ -7,6 +7,7 @@ the nodes by some ranking:
     interactions   d(S) against Σ_{v∈S} d({v}): equal if the removed nodes did not interact
     peaks          the share of Σ_v |score_v| that the best 10 % of the nodes hold
     baseline       the same method with another reference: zero, the mean row of the graph, its own rows permuted
+    start, end     |f(X′)| and |f(X)|: how far the path goes, in logits
     agreement      Spearman's rank correlation of the scores with d({v})
 
 `removal` ranks by d({v}) itself: no ranking can know more about single nodes. APEX shares an interaction of two nodes
@@ -42,7 +43,7 @@ from apexgnn.replicas import evaluate_copies
 
 KIND, GRAPHS, SPARSITY = "polygin", 50, 0.9
 COLUMNS = ("dataset", "model", "method", "quantity", "value", "low", "high", "graphs", "seeds")
-QUANTITIES = ("joint", "sum", "interaction", "peak", "agreement")
+QUANTITIES = ("joint", "sum", "interaction", "peak", "agreement", "start", "end")
 RANKINGS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "apex": ("apex", {}),
     "apex-mean": ("apex", {"baseline": "mean"}),
@@ -91,7 +92,7 @@ def effects(subject: Subject, place: int, sets: Tensor) -> Array:
     """[K], d(A) for sets A, [K, N] booleans, of the nodes of one graph."""
     graph, model = subject.graphs[place], subject.models[KIND].model
     node = None if subject.index is None else subject.index[place]
-    protocol = replace(protocol_of(subject.dataset), seed=place)
+    protocol = replace(protocol_of(subject.dataset), seed=subject.ids[place])
     x = graph.x
     assert x is not None
     if str(protocol.masking) == "permutation":
@@ -112,10 +113,11 @@ def examine(subject: Subject, place: int) -> dict[str, dict[str, float]]:
     graph, model = subject.graphs[place], subject.models[KIND].model
     node = None if subject.index is None else subject.index[place]
     count = graph.num_nodes or 0
-    scores = {
-        name: peers.get(peer, **options).explain(model, graph, index=node, seed=place).nodes
+    explained = {
+        name: peers.get(peer, **options).explain(model, graph, index=node, seed=subject.ids[place])
         for name, (peer, options) in RANKINGS.items()
     }
+    scores = {name: attribution.nodes for name, attribution in explained.items()}
     single = effects(subject, place, torch.eye(count, dtype=torch.bool))
     scores["removal"] = torch.from_numpy(single)
     best = kept_counts((SPARSITY,), count)[0]
@@ -133,6 +135,8 @@ def examine(subject: Subject, place: int) -> dict[str, dict[str, float]]:
             "interaction": float(joint[k]) - total,
             "peak": float(size[:best].sum() / size.sum()) if float(size.sum()) else float("nan"),
             "agreement": spearman(values.double().numpy(), single),
+            "start": abs(float(explained[name].baseline_score)) if name in explained else float("nan"),
+            "end": abs(float(explained[name].score)) if name in explained else float("nan"),
         }
     return found
 
@@ -197,7 +201,11 @@ def reproduce(laboratory: Laboratory, out: Path, *, report: Report = print) -> N
     found = list(rows(laboratory))
     write_csv(out / "why.csv", COLUMNS, found)
     write_atomically(out / "why.md", page(found))
-    details = {"graphs per model": GRAPHS, "model seeds": laboratory.field.seeds, "sparsity": SPARSITY}
+    details = {
+        "graphs per model": GRAPHS,
+        "model seeds": {name: laboratory.field.seeds_of(name) for name in laboratory.datasets},
+        "sparsity": SPARSITY,
+    }
     record(out / "provenance.json", "why", details)
     report(f"why: {len(found)} rows in {out / 'why.csv'}")
 
@@ -213,6 +221,8 @@ def page(found: Sequence[Mapping[str, Any]]) -> str:
         "interaction",
         "held by the best 10 %",
         "agreement with d({v})",
+        "|f(X′)|",
+        "|f(X)|",
     ]
     for dataset in dict.fromkeys(row["dataset"] for row in found):
         of = {(r["method"], r["quantity"]): r for r in found if r["dataset"] == dataset}

@@ -51,6 +51,14 @@ def test_contract(name, network, task):
     )
 
 
+@pytest.mark.parametrize("name", peers.names())
+def test_contract_on_residual_layers(name):
+    torch.manual_seed(3)
+    model = PolyGIN(3, 2, hidden_channels=6, num_layers=2, residual=True)
+    explainer, data = peers.get(name, **QUICK.get(name, {})), graphs()
+    check_explainer(explainer.fit(model, data), model, graphs=data)
+
+
 @pytest.mark.parametrize("name", [name for name in peers.names() if name != "apex"])
 def test_contract_on_a_model_of_pyg(name):
     torch.manual_seed(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from functools import partial
 
 import pytest
 import torch
@@ -110,7 +111,7 @@ def test_pgexplainer_must_learn_first():
         peers.get("pgexplainer").explain(GIN(3, 2, hidden_channels=4), graph())
 
 
-@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("network", [GIN, PolyGIN, partial(PolyGIN, residual=True)])
 def test_the_twin_masks_as_edge_weights_do(network):
     """GNNExplainer's mask on our own layers is the model's own edge_weight."""
     from apexgnn.peers.layers import message_passing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ from apexgnn.peers.layers import Twin
 from apexgnn.peers.removal import MaskedLayers, answering, copied_states, shared_rows
 from apexgnn.testing import random_graph
 
+NETWORKS = [GIN, PolyGIN, partial(PolyGIN, residual=True)]
 SQUARE = torch.tensor([[0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3]])
 
 
@@ -104,7 +106,7 @@ def test_states_by_hand_by_copies_and_by_shared_rows(task):
             assert torch.allclose(copies[sample, step], by_hand, atol=1e-12)
 
 
-@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("index", [None, 3])
 def test_shared_rows_is_only_faster(network, index):
     torch.manual_seed(1)
@@ -151,7 +153,7 @@ def test_marginals_by_brute_force():
             )
 
 
-@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("biases", [False, True])
 def test_flow_scores_add_up_to_the_full_removal(network, biases):
     """Without biases all that is lost is lost by flows; with them the rest is told apart."""
@@ -183,7 +185,7 @@ def removed_by_hand_nothing(model, data):
     return model.head(h.mean(0, keepdim=True))
 
 
-@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("index", [None, 2])
 def test_matrices_answer_as_messages_do(network, index, monkeypatch):
     torch.manual_seed(0)

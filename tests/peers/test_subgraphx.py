@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from functools import cache
+from functools import cache, partial
 
 import pytest
 import torch
@@ -130,7 +130,7 @@ def test_scores_over_all_sizes():
     assert result.evaluations > 0
 
 
-@pytest.mark.parametrize("network", [GIN, PolyGIN])
+@pytest.mark.parametrize("network", [GIN, PolyGIN, partial(PolyGIN, residual=True)])
 @pytest.mark.parametrize("task", ["graph", "node"])
 def test_shared_presence_is_only_faster(network, task, monkeypatch):
     torch.manual_seed(0)

@@ -3,7 +3,7 @@
 PyTorch Geometric's explainers work on `MessagePassing` modules: they multiply what goes along an edge, and read
 what comes out of the last layer. Our own layers are plain functions of (x, edge_index, edge_weight); their twin
 
-    SumConv:  h_v = rows((1 + ε)·s_v·x_v + Σ_{u→v} w_uv·x_u)
+    SumConv:  h_v = rows((1 + ε)·s_v·x_v + Σ_{u→v} w_uv·x_u)  [+ s_v·x_v in a residual layer]
 
 is a `MessagePassing` module around the same weights, with the self-term's own mask s (one, unless it is set).
 """
@@ -30,18 +30,21 @@ class SumConv(MessagePassing):
     [1.0, 11.0]
     """
 
-    def __init__(self, rows: nn.Module, eps: Tensor | float) -> None:
+    def __init__(self, rows: nn.Module, eps: Tensor | float, *, residual: bool = False) -> None:
         super().__init__(aggr="add")
-        self.rows, self.eps = rows, eps
+        self.rows, self.eps, self.residual = rows, eps, residual
         self.self_mask: Tensor | None = None
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Rows [N, in] to rows [N, out]."""
         neighbours = self.propagate(edge_index, x=x, edge_weight=edge_weight)
-        own = (1 + self.eps) * x
-        if self.self_mask is not None:
-            own = self.self_mask.unsqueeze(-1) * own
-        return self.rows(own + neighbours)
+        own = x if self.self_mask is None else self.self_mask.unsqueeze(-1) * x
+        return self.finished((1 + self.eps) * own + neighbours, own)
+
+    def finished(self, total: Tensor, own: Tensor) -> Tensor:
+        """Rows from their weighted sums and from what they pass to themselves."""
+        h: Tensor = self.rows(total)
+        return h + own if self.residual else h
 
     def message(self, x_j: Tensor, edge_weight: Tensor | None) -> Tensor:
         """What goes along an edge."""
@@ -78,7 +81,8 @@ class Twin(nn.Module):
 
 def _sum_conv(conv: nn.Module, eps: float) -> SumConv:
     if isinstance(conv, PolyGINConv):
-        return SumConv(nn.Sequential(conv.lin1, conv.norm, conv.act, conv.lin2), cast(Tensor, conv.eps))
+        rows = nn.Sequential(conv.lin1, conv.norm, conv.act, conv.lin2)
+        return SumConv(rows, cast(Tensor, conv.eps), residual=conv.residual)
     return SumConv(conv, eps)
 
 

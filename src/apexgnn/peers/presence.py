@@ -133,4 +133,5 @@ class SharedPresence:
         within = torch.arange(len(row)) - (repeats.cumsum(0) - repeats)[row]
         edge = into[first[row] + within]
         messages = below[of[choice[row], source[edge]]] * weight[edge].unsqueeze(1)
-        return conv.rows(messages.new_zeros(len(node), messages.size(1)).index_add_(0, row, messages))
+        total = messages.new_zeros(len(node), messages.size(1)).index_add_(0, row, messages)
+        return conv.finished(total, below[of[choice, node]])

@@ -4,9 +4,9 @@ With r[l, e] the step at which pair (l, e) goes, the state after t steps has the
 
 * `MaskedLayers`: any model of `MessagePassing` layers; a state is a copy of the graph in a disjoint batch, whose
   messages are multiplied by zero or one in each layer by itself. Also differentiable in the masks.
-* `shared_rows`: our own layers, h_v = rows(Σ over alive pairs). Row v of layer l after t steps is the row after t − 1
-  steps unless a pair into v went at step t, or a row that an alive pair brings to v has changed. Only changed rows are
-  computed, a small part of all; same numbers.
+* `shared_rows`: our own layers, h_v = rows(Σ over alive pairs), plus h_v in a residual layer if v's pair with itself is
+  alive. Row v of layer l after t steps is the row after t − 1 steps unless a pair into v went at step t, or a row that
+  an alive pair brings to v has changed. Only changed rows are computed, a small part of all; same numbers.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def copied_states(masked: MaskedLayers, removal: Tensor, *, steps: int, rows_per
 def answering(masked: MaskedLayers) -> Callable[[Tensor], Tensor]:
     """Logits [1, C] of one graph as a differentiable function of masks [L, E₀ + N].
 
-    For our own models with matrices in the place of messages, h = rows(Σ_e m_e w_e h_u): same numbers, and at the size
+    For our own models with matrices in the place of messages, Σ_e m_e w_e h_u = (M h)_v: same numbers, and at the size
     of a molecule the cheapest way.
     """
     case, twin, edges = masked.case, masked.model, masked.edges
@@ -132,7 +132,7 @@ def answering(masked: MaskedLayers) -> Callable[[Tensor], Tensor]:
         h = case.question.x
         for conv, weight, mask in zip(_sum_convs(twin), weights, masks, strict=True):
             matrix = weight.new_zeros(nodes * nodes).index_add(0, place, weight * mask)
-            h = conv.rows(matrix.view(nodes, nodes) @ h)
+            h = conv.finished(matrix.view(nodes, nodes) @ h, mask[-nodes:].unsqueeze(1) * h)
         return twin.head(readout(h, None, twin.readout) if case.index is None else h[[case.index]])
 
     return answer
@@ -163,7 +163,7 @@ def shared_rows(twin: Twin, case: Case, edges: LoopedEdges, *, removal: Tensor, 
     for layer, conv in enumerate(_sum_convs(twin)):
         weight = pair_weights(conv, case, edges)
         rows = _next_rows(
-            rows, conv.rows, edges.edge_index, weight=weight, removal=removal[:, layer], steps=steps
+            rows, conv, edges.edge_index, weight=weight, removal=removal[:, layer], steps=steps
         )
     if case.index is not None:
         out = rows.values[rows.of[case.index]]
@@ -173,7 +173,7 @@ def shared_rows(twin: Twin, case: Case, edges: LoopedEdges, *, removal: Tensor, 
 
 
 def _next_rows(
-    rows: _Rows, network: nn.Module, edge_index: Tensor, *, weight: Tensor, removal: Tensor, steps: int
+    rows: _Rows, conv: SumConv, edge_index: Tensor, *, weight: Tensor, removal: Tensor, steps: int
 ) -> _Rows:
     """One layer: find the rows that change, and compute those."""
     source, target = edge_index
@@ -188,7 +188,11 @@ def _next_rows(
     messages = rows.values[rows.of[source[edge], state]] * weight[edge].unsqueeze(1)
     sums = messages.new_zeros(int(number[-1, -1]) + 1, messages.size(1))
     sums.index_add_(0, number[target[edge], state], messages)
-    return _Rows(network(sums), number, changed)
+    h = conv.rows(sums)
+    if conv.residual:
+        node, state = changed.nonzero(as_tuple=True)
+        h += rows.values[rows.of[node, state]] * alive[-len(changed) :][node, state].unsqueeze(1)
+    return _Rows(h, number, changed)
 
 
 def pair_weights(conv: SumConv, case: Case, edges: LoopedEdges) -> Tensor:

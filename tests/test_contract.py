@@ -128,6 +128,8 @@ class Vandal:
         lambda model, data: model.requires_grad_(True),
         lambda model, data: model.head.register_forward_hook(lambda *_: None),
         lambda model, data: setattr(model, "mask", 1),
+        lambda model, data: setattr(model.head[2], "p", 0.9),
+        lambda model, data: setattr(model, "answer", data.x),
         lambda model, data: torch.rand(1),
         lambda model, data: data.x.requires_grad_(),
         lambda model, data: setattr(data, "mask", data.x),
@@ -136,5 +138,6 @@ class Vandal:
 def test_the_contract_notices_traces(damage):
     torch.manual_seed(0)
     model = GIN(3, 2, hidden_channels=4, num_layers=2)
+    model.answer = None
     with pytest.raises(ContractError, match=r"untouched|result"):
         check_explainer(Vandal(damage), model, graphs=graphs(), claims=Claims(signed=False))

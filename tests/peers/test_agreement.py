@@ -15,7 +15,7 @@ from torch_geometric.explain import GNNExplainer as PyGGNNExplainer
 from torch_geometric.explain import PGExplainer as PyGPGExplainer
 from torch_geometric.nn import GCN, GINConv, global_mean_pool
 
-from apexgnn import InputError, peers
+from apexgnn import BaselineError, InputError, peers
 from apexgnn.nn import GIN, PolyGIN
 from apexgnn.testing import random_graph
 
@@ -282,6 +282,35 @@ def test_names_and_options_are_checked():
         peers.get("grad-cam")
     with pytest.raises(InputError, match="one of baseline, conversion, method, steps"):
         peers.get("captum_ig", n_steps=8)
+
+
+def test_one_baseline_at_a_time():
+    with pytest.raises(BaselineError, match="10 baselines; expected one for ig"):
+        peers.get("ig", baseline="permutation").explain(GIN(3, 2, hidden_channels=4), graph())
+
+
+class Noisy(nn.Module):
+    """A model that throws dice in evaluation mode too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = GINConv(nn.Linear(3, 8))
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        h = nn.functional.dropout(self.conv(x, edge_index), 0.5, training=True)
+        return global_mean_pool(h, batch)
+
+
+@pytest.mark.parametrize("name", ["gradcam", "pgexplainer", "saliency"])
+def test_dice_of_the_model_are_thrown_under_the_seed(name):
+    torch.manual_seed(0)
+    model, data = Noisy(), graph()
+    explainer = peers.get(name).fit(model, [data])
+    state = torch.get_rng_state()
+    first = explainer.explain(model, data, target=0).nodes
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(3)
+    assert torch.equal(explainer.explain(model, data, target=0).nodes, first)
 
 
 def test_masking_needs_message_passing():

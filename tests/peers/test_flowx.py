@@ -283,21 +283,41 @@ def test_node_scores_outside_the_neighbourhood_rank_last():
     assert (result.edges[[3, 4, 5]] == result.edges.min()).all()
 
 
+class Sage(nn.Module):
+    """One layer that adds a row's own term outside the messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = SAGEConv(3, 2, aggr="sum")
+
+    def forward(self, x, edge_index):
+        return self.conv(x, edge_index)
+
+
 def test_self_terms_of_gcn_are_messages_and_those_of_sage_stay():
     torch.manual_seed(0)
     data = Data(x=torch.randn(4, 3), edge_index=SQUARE)
     gcn = MaskedLayers(case_of(GCN(3, 4, num_layers=2, out_channels=2), data, index=0), looped(SQUARE, 4))
     assert gcn.removable.all()
-
-    class Sage(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv = SAGEConv(3, 2, aggr="sum")
-
-        def forward(self, x, edge_index):
-            return self.conv(x, edge_index)
-
     sage = MaskedLayers(case_of(Sage(), data, index=0), looped(SQUARE, 4))
     assert sage.removable[0].tolist() == [True] * 8 + [False] * 4
     result = peers.get("flowx", samples=2).explain(Sage(), data, index=0)
     assert torch.isfinite(result.nodes).all()
+    lonely = Data(x=data.x, edge_index=torch.empty(2, 0, dtype=torch.long))  # nothing can be removed
+    assert peers.get("flowx", samples=2).explain(Sage(), lonely, index=0).nodes.eq(0).all()
+
+
+def test_self_loops_of_the_graph_in_any_order():
+    """GCN puts loops of its own in the place of the graph's: same messages, in another order than the columns."""
+    torch.manual_seed(0)
+    x, model = torch.randn(4, 3), GCN(3, 4, num_layers=2, out_channels=2)
+    loops = torch.arange(4).repeat(2, 1).flip(1)
+    mixed = torch.cat([loops[:, :3], SQUARE, loops[:, 3:]], 1)
+    removal, states = torch.randperm(24).view(1, 2, 12) + 1, []
+    for edge_index in (SQUARE, mixed):
+        masked = MaskedLayers(
+            case_of(model, Data(x=x, edge_index=edge_index), index=0), looped(edge_index, 4)
+        )
+        assert masked.removable.all()
+        states.append(copied_states(masked, removal, steps=24, rows_per_call=100))
+    assert torch.allclose(*states, atol=1e-6)

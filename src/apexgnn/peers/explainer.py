@@ -23,8 +23,8 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.conversion import Conversion, node_scores
-from apexgnn.errors import NumericalError
-from apexgnn.explain.question import Target, ask, resolve_target
+from apexgnn.errors import BaselineError, NumericalError
+from apexgnn.explain.question import Question, Target, ask, resolve_target
 from apexgnn.explain.untouched import untouched
 from apexgnn.peers.case import Case, Scores, joined, part_of
 
@@ -55,7 +55,8 @@ class Explainer(ABC):
     """An explainer: `explain(model, data)` gives an `Attribution`.
 
     Attributes:
-        baseline: the input X′ that the residual, and methods that have a start, refer to; zero by default.
+        baseline: the input X′ that the residual, and methods that have a start, refer to; zero by default. Only
+            "apex" takes a distribution of them.
         conversion: how edge scores become node scores: "endpoints", "mean" or "sum".
 
     A class says what it promises in `claims`, in `batched` whether it takes many graphs in one pass, and in
@@ -96,6 +97,7 @@ class Explainer(ABC):
         """
         with torch.inference_mode(False), torch.enable_grad(), self._lent(model) as own:
             question = ask(own, data, baseline=self.baseline, index=index)
+            _check_one_baseline(question, self.name)
             logits, start = question.logits(question.x), question.logits(question.baseline)
             case = Case(question, resolve_target(target, logits))
             found = self._found(case, seed)
@@ -134,18 +136,27 @@ class Explainer(ABC):
         """Answer a single question (any batch, where `batched`)."""
 
     def _found(self, case: Case, seed: int) -> Scores:
-        """Scores of the whole batch in one go or graph by graph, each under the seed where there are dice."""
+        """Scores of the whole batch in one go or graph by graph, each under the seed."""
         if self.batched or case.question.graphs == 1:
             return self._seeded(case, seed)
         parts = [part_of(case, graph) for graph in range(case.question.graphs)]
         return joined(case, [(part, self._seeded(part.case, seed)) for part in parts])
 
     def _seeded(self, case: Case, seed: int) -> Scores:
-        if not self.claims.random:
-            return self._scores(case)
+        """Under the seed, without dice too: the model may throw some."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return self._scores(case)
+
+
+def _check_one_baseline(question: Question, name: str) -> None:
+    if len(question.baselines) > 1:
+        raise BaselineError(
+            "baseline",
+            got=f"{len(question.baselines)} baselines",
+            expected=f"one for {name}",
+            fix="apex, apexgnn.attribute and apexgnn.integrated_gradients take several",
+        )
 
 
 def _attribution(

@@ -141,10 +141,10 @@ class FlowX(Explainer):
     def _orders(self, removable: Tensor, *, node_task: bool) -> tuple[Tensor, int]:
         """The step [S, L, E₀ + N] from 1 on at which each pair goes, and how many steps there are."""
         pairs = int(removable.sum())
-        steps = min(pairs, self.chunks) if node_task else pairs
+        steps = max(1, min(pairs, self.chunks) if node_task else pairs)
         removal = torch.full((self.samples, *removable.shape), steps + 1)
         for sample in range(self.samples):
-            removal[sample, removable] = torch.randperm(pairs) * steps // pairs + 1
+            removal[sample, removable] = torch.randperm(pairs) * steps // max(1, pairs) + 1
         return removal, steps
 
     def _goal(self, label: int) -> Goal:

@@ -40,10 +40,13 @@ class MaskedLayers:
     Attributes:
         layers: how many times messages are passed.
         removable: [L, E₀ + N] booleans; a layer's self-term cannot be masked unless it is a message or a SumConv's.
+        order: [E], the graph's own columns, proper edges first, then its self-loops by node: so do layers order
+            messages that put self-loops in the place of the graph's own.
     """
 
     def __init__(self, case: Case, edges: LoopedEdges) -> None:
         self.case, self.edges = case, edges
+        self.order = edges.column.argsort(stable=True)
         self.model = with_self_masks(case.model)
         self.calls: list[MessagePassing] = []
         self.sizes: list[int] = []
@@ -64,6 +67,7 @@ class MaskedLayers:
                 raise InputError("model", got=got, expected="one message per edge, and at most one per node")
             if size == edges.column.numel() and not isinstance(module, SumConv):
                 self.removable[layer, proper:] = False
+                self.removable[layer, edges.column] = True
 
     def logits(self, masks: Tensor) -> Tensor:
         """[R, C], the logits under masks [R, L, E₀ + N]."""
@@ -79,10 +83,18 @@ class MaskedLayers:
         if "batch" in options:
             options["batch"] = torch.arange(copies).repeat_interleave(self.nodes)
         if "edge_weight" in options:
-            options["edge_weight"] = options["edge_weight"].repeat(copies)
-        edge_index = copied_edges(question.data.edge_index, copies=copies, num_nodes=self.nodes)
+            options["edge_weight"] = torch.cat(
+                [w.repeat(copies) for w in self._parts(options["edge_weight"])]
+            )
+        parts = self._parts(question.data.edge_index)
+        edge_index = torch.cat([copied_edges(p, copies=copies, num_nodes=self.nodes) for p in parts], 1)
         output = self.model(question.x.repeat(copies, 1), edge_index, **options)
         return output if self.case.index is None else output[self.case.index :: self.nodes]
+
+    def _parts(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Values [..., E] of the graph's own columns: those of the proper edges, those of the self-loops."""
+        ordered = values[..., self.order]
+        return ordered[..., : self.proper], ordered[..., self.proper :]
 
     def _before(self, module: nn.Module, inputs: Any) -> None:
         if self.masks is not None and isinstance(module, SumConv):
@@ -97,9 +109,10 @@ class MaskedLayers:
             return None
         mask = self.masks[layer]
         if output.size(dim) == self.copies * self.edges.column.numel():
-            mask = mask[:, self.edges.column].flatten()
+            parts = self._parts(mask[:, self.edges.column])
         else:
-            mask = torch.cat([mask[:, : self.proper].flatten(), mask[:, self.proper :].flatten()])
+            parts = mask[:, : self.proper], mask[:, self.proper :]
+        mask = torch.cat([part.flatten() for part in parts])
         shape = [1] * output.dim()
         shape[dim] = -1
         return output * mask.view(shape)
@@ -162,9 +175,7 @@ def shared_rows(twin: Twin, case: Case, edges: LoopedEdges, *, removal: Tensor, 
     rows = _Rows(x, everywhere, torch.zeros(len(x), states, dtype=torch.bool))
     for layer, conv in enumerate(_sum_convs(twin)):
         weight = pair_weights(conv, case, edges)
-        rows = _next_rows(
-            rows, conv, edges.edge_index, weight=weight, removal=removal[:, layer], steps=steps
-        )
+        rows = _next_rows(rows, conv, edges.edge_index, weight=weight, removal=removal[:, layer], steps=steps)
     if case.index is not None:
         out = rows.values[rows.of[case.index]]
     else:

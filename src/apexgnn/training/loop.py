@@ -16,14 +16,15 @@ from typing import cast
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, dropout
+from torch.nn.functional import dropout
 
 from apexgnn.data.splits import Split
 from apexgnn.errors import TrainingError
 from apexgnn.nn import GIN, PolyGIN
 from apexgnn.training.batch_norm import add_batch_norm, fold_batch_norm
 from apexgnn.training.evaluate import evaluate
-from apexgnn.training.forward import logits, products
+from apexgnn.training.fade import objective
+from apexgnn.training.forward import products
 from apexgnn.training.prepare import Coordinates, absorb, calibrate
 from apexgnn.training.quotient import Ints, Quotient
 from apexgnn.training.recipes import Recipe
@@ -159,8 +160,7 @@ class _Run:
             batch = replace(batch, features=dropout(batch.features, recipe.feature_dropout))
         for group in self.optimiser.param_groups:
             group["lr"] = recipe.rate(progress.step / total)
-        scores = logits(self.model, batch)
-        loss = cross_entropy(scores, batch.labels, label_smoothing=recipe.label_smoothing)
+        loss = objective(self.model, batch, recipe, zero=self.coordinates.zero if self.coordinates else 0.0)
         self.optimiser.zero_grad()
         torch.autograd.backward(loss)
         if recipe.clip is not None:

@@ -58,6 +58,15 @@ class Coordinates:
         scale = square.mean(dim=0).sqrt() if each else square.mean().sqrt()
         return cls(mean, torch.where(scale > SMALLEST, scale, 1.0))
 
+    @property
+    def zero(self) -> Tensor:
+        """[F], where zero features lie.
+
+        >>> Coordinates(torch.tensor([1.0, 4.0]), torch.tensor(2.0)).zero.tolist()
+        [-0.5, -2.0]
+        """
+        return -self.mean / self.scale
+
     def apply(self, quotient: Quotient) -> Quotient:
         """The same data in these coordinates."""
         return dataclasses.replace(quotient, features=(quotient.features - self.mean) / self.scale)

@@ -8,6 +8,8 @@ What `fast` adds, all of it outside the architecture:
 - *prepared* starts (see `apexgnn.training.prepare`): a polynomial of degree 16 leaves the range where it can
   learn unless every channel starts centred with unit variance;
 - for PolyGIN on BA-Shapes, BBBP and BACE, batch norm while training (see `apexgnn.training.batch_norm`);
+- for PolyGIN, a loss along the path from zero features, so that attributions from zero mean something (see
+  `apexgnn.training.fade`);
 - a one-cycle learning rate and, for PolyGIN, a bound on the gradient's norm;
 - a running average of the weights, which is what is validated and kept;
 - only the last part of the cycle offers candidates for the validation-best model (`settle`): early peaks on a
@@ -61,6 +63,7 @@ class Recipe:
         prepared: centre and scale every channel before the first step.
         scale_each: scale every feature by itself, not all by one number.
         batch_norm: normalise PolyGIN's channels at every step, folded away after training.
+        fade: weight of the loss along the path from zero features (see `apexgnn.training.fade`).
         label_smoothing: how much of each label is spread over the classes.
         theta_init: where PolyGIN's θ starts.
         dropout: in the head.
@@ -86,6 +89,7 @@ class Recipe:
     prepared: bool = False
     scale_each: bool = False
     batch_norm: bool = False
+    fade: float = 0.0
     label_smoothing: float = 0.0
     theta_init: float = 0.1
     dropout: float = 0.5
@@ -150,7 +154,7 @@ _PAPER = {  # (learning rate, epochs) of GIN, of PolyGIN
 }
 
 _GIN = Recipe("fast", 40, 1e-3, 64, schedule="one-cycle", prepared=True, average=0.99, settle=0.7)
-_POLYGIN = replace(_GIN, learning_rate=5e-4, clip=1.0, theta_init=0.5)
+_POLYGIN = replace(_GIN, learning_rate=5e-4, clip=1.0, theta_init=0.5, fade=0.3)
 _NORMED = replace(_POLYGIN, batch_norm=True, scale_each=True, weight_decay=3e-4)  # features are quantities
 _LONG: dict[str, Any] = {"epochs": 1000, "average": 0.98}  # one step per epoch
 _TEXT: dict[str, Any] = {  # two epochs are enough, and the third overfits

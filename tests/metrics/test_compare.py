@@ -39,6 +39,7 @@ def test_rows_are_what_each_explainer_did():
     assert torch.equal(dice.fidelity.plus, expected.plus)
     assert ig.evaluations == 50
     assert ig.residual.shape == (3,)
+    assert torch.equal(dice.change, torch.cat([(a.score - a.baseline_score).abs() for a in alone]))
     assert ig.seconds > 0
 
 
@@ -79,6 +80,10 @@ def test_command_on_nodes_of_a_data_set(tmp_path):
     )
     assert result.exit_code == 0, result.output
     assert "40 of 70 test nodes" in result.stdout
+    assert "features of masked nodes zero; nodes by signed score, ties by number" in result.stdout
+    rows = [line for line in result.stdout.splitlines() if line.startswith(("apex", "occlusion"))]
+    assert len(rows) == 2  # nothing wraps in 80 columns
+    assert all(line.count("[") == 2 and line.count("]") == 2 for line in rows)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +94,10 @@ def test_command_on_nodes_of_a_data_set(tmp_path):
         ("graph", ["GRAPH", "--node", "1"], "no node"),
         ("node", ["GRAPH"], "a node to explain"),
         ("graph", ["GRAPH", "--explainers", "magic"], "'magic'"),
+        ("graph", ["GRAPH", "--explainers", " , "], "one of apex, random"),
+        ("graph", ["GRAPH", "--masking", "noise"], "'permutation', 'baseline', 'edges'"),
+        ("node", ["ba-shapes", "--node", "1"], "no node"),
+        ("graph", ["CCO", "--node", "1"], "no node"),
     ],
 )
 def test_command_refuses(tmp_path, task, arguments, words):
@@ -97,6 +106,13 @@ def test_command_refuses(tmp_path, task, arguments, words):
     result = run(tmp_path / "model", *(tmp_path / "graph.json" if a == "GRAPH" else a for a in arguments))
     assert isinstance(result.exception, InputError)
     assert words in str(result.exception)
+
+
+def test_command_refuses_what_is_no_model():
+    result = run("no-model", "CCO")
+    assert isinstance(result.exception, InputError)
+    assert "or one of" in str(result.exception)
+    assert "mutagenicity" in str(result.exception)
 
 
 def test_command_on_smiles(tmp_path):

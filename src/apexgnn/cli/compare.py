@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from torch_geometric.data import Data
 
 from apexgnn import data as datasets
 from apexgnn import peers, zoo
+from apexgnn.cli import comparison_view as view
 from apexgnn.cli.certify import read_graph
+from apexgnn.cli.comparison_view import Cases
 from apexgnn.cli.explain import TABLES
 from apexgnn.errors import InputError
 from apexgnn.files import write_atomically
-from apexgnn.metrics import Interval, Protocol, Row, bootstrap, compare
+from apexgnn.metrics import Protocol, compare
 from apexgnn.neighbourhood import neighbourhood
 from apexgnn.nn import GIN, PolyGIN, load
 
@@ -30,21 +30,13 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 SLOW = ("subgraphx", "flowx_plus", "flowx_minus")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cases:
-    """What is explained, and on what PGExplainer learns first; `nodes` for a node task."""
-
-    graphs: list[Data]
-    nodes: list[int] | None
-    learn: list[Data]
-    learn_nodes: list[int] | None
-    what: str
-
-
 @app.command("compare")
 def command(
     model: Annotated[
-        str, typer.Argument(help="A model of the zoo, or the folder of one saved by apexgnn.nn.save.")
+        str,
+        typer.Argument(
+            metavar="MODEL", help="A model of the zoo, or the folder of one saved by apexgnn.nn.save."
+        ),
     ],
     source: Annotated[
         str,
@@ -61,23 +53,24 @@ def command(
         int, typer.Option(min=1, help="Test graphs (or nodes) of a data set; rows of a table.")
     ] = 20,
     explainers: Annotated[
-        str, typer.Option(help='Names with commas, "all", or "quick": all but the slowest.')
+        str, typer.Option(help='Names with commas, "all", or "quick": all but subgraphx and learned flowx.')
     ] = "quick",
     masking: Annotated[str, typer.Option(help="permutation, baseline or edges.")] = "permutation",
     seed: Annotated[int, typer.Option(help="Of everything random, and of the split.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the table as JSON too.")] = None,
 ) -> None:
     """Compare explainers: fidelity (mean over sparsities 0.1 … 0.9), residual, seconds, evaluations."""
-    network = load(zoo.folder(model) if model in zoo.names() else Path(model))
+    network = load(_folder(model))
     names = _names(explainers)
     cases = _cases(network, source, node=node, count=count, seed=seed)
     labelled = all(graph.y is not None for graph in cases.graphs)
     protocol = Protocol(masking=masking, seed=seed, correct_only=labelled)
     console, status = Console(), Console(stderr=True)
-    learned = {
-        name: peers.get(name).fit(network, cases.learn, index=cases.learn_nodes, seed=seed) for name in names
-    }
-    with status.status("explaining") as spinner:
+    with status.status("learning") as spinner:
+        learned = {
+            name: peers.get(name).fit(network, cases.learn, index=cases.learn_nodes, seed=seed)
+            for name in names
+        }
         rows = compare(
             network,
             cases.graphs,
@@ -85,27 +78,46 @@ def command(
             index=cases.nodes,
             protocol=protocol,
             seed=seed,
-            progress=lambda name: spinner.update(f"explaining: {name}"),
+            progress=lambda name: spinner.update(
+                f"explaining: {name}, {names.index(name) + 1} of {len(names)}"
+            ),
         )
-    console.print(_table(rows, f"{type(network).__name__} on {cases.what}"))
-    for note in _notes(rows, labelled=labelled, learned="pgexplainer" in names, cases=cases):
+    console.print(view.table(rows, f"{type(network).__name__} on {cases.what}"))
+    for note in view.notes(rows, labelled=labelled, learned="pgexplainer" in names, cases=cases):
         console.print(note, soft_wrap=True)
     if out is not None:
-        write_atomically(out, json.dumps(_record(rows, cases, protocol), indent=2, ensure_ascii=False) + "\n")
+        write_atomically(
+            out, json.dumps(view.record(rows, cases, protocol), indent=2, ensure_ascii=False) + "\n"
+        )
+
+
+def _folder(model: str) -> Path:
+    if model in zoo.names():
+        return zoo.folder(model)
+    if not os.path.isdir(model):
+        expected = "a folder written by apexgnn.nn.save, or one of " + ", ".join(zoo.names())
+        raise InputError("MODEL", got=repr(model), expected=expected)
+    return Path(model)
 
 
 def _names(chosen: str) -> list[str]:
     if chosen in ("all", "quick"):
         return [name for name in peers.names() if chosen == "all" or name not in SLOW]
-    return [name.strip() for name in chosen.split(",") if name.strip()]
+    names = [name.strip() for name in chosen.split(",") if name.strip()]
+    if not names:
+        raise InputError("--explainers", got=repr(chosen), expected="one of " + ", ".join(peers.names()))
+    return list(dict.fromkeys(names))
 
 
 def _cases(network: PolyGIN | GIN, source: str, *, node: int | None, count: int, seed: int) -> Cases:
     """Find out what INPUT is."""
+    is_table = source.lower().endswith(TABLES)
+    is_json = source.endswith(".json") or (os.path.isfile(source) and not is_table)
+    if node is not None and not is_json:
+        raise InputError("--node", got=str(node), expected="no node: it names one of a JSON graph's")
     if source in datasets.names():
         return _from_dataset(network, source, count=count, seed=seed)
-    is_table = source.lower().endswith(TABLES)
-    if source.endswith(".json") or (os.path.isfile(source) and not is_table):
+    if is_json:
         graph = read_graph(Path(source), network)
         if (node is None) != (network.task == "graph"):
             expected = (
@@ -171,66 +183,3 @@ def _neighbourhoods(
         graphs.append(Data(x=whole.x[part.nodes], edge_index=part.edge_index, y=whole.y[part.nodes]))
         index.append(part.index)
     return graphs, index
-
-
-def _table(rows: Sequence[Row], title: str) -> Table:
-    drawn = Table(title=title, title_justify="left")
-    drawn.add_column("explainer", no_wrap=True)
-    for column in ("Fidelity⁺ ↑", "Fidelity⁻ ↓", "residual", "seconds", "NFE"):
-        drawn.add_column(column, justify="right")
-    for row in rows:
-        if row.fidelity is None or row.residual is None:
-            drawn.add_row(row.name, "refused", "", "", "", "", style="dim")
-            continue
-        plus, minus = (bootstrap(values.mean(1)) for values in (row.fidelity.plus, row.fidelity.minus))
-        both = [_short(interval) for interval in (plus, minus)]
-        residual = f"{float(row.residual.max()):.1e}"
-        drawn.add_row(row.name, *both, residual, f"{row.seconds:.4f}", f"{row.evaluations:.0f}")
-    return drawn
-
-
-def _short(interval: Interval) -> str:
-    mean = f"{float(interval.mean):.3f}"
-    around = f" [{float(interval.low):.2f}, {float(interval.high):.2f}]"
-    return mean + (around if interval.graphs > 1 else "")
-
-
-def _notes(rows: Sequence[Row], *, labelled: bool, learned: bool, cases: Cases) -> list[str]:
-    """What the reader must know."""
-    measured = next((row.fidelity for row in rows if row.fidelity is not None), None)
-    notes = [f"{row.name} refused: {row.refusal}" for row in rows if row.refusal]
-    if measured is not None:
-        used = len(measured.graphs)
-        which = "classified correctly" if labelled else "without labels, whether right or wrong"
-        notes.insert(0, f"{used} of {len(cases.graphs)} used ({which}); mean [95 % interval over them].")
-        notes[1:1] = measured.notes
-    notes.insert(1, "residual: largest |Σφ − (f(X) − f(0))|; only the path methods promise that it is small.")
-    if learned and cases.learn[0] is cases.graphs[0]:
-        which = "graph itself" if len(cases.graphs) == 1 else "graphs themselves"
-        notes.append(f"pgexplainer has learned from the explained {which}.")
-    return notes
-
-
-def _record(rows: Sequence[Row], cases: Cases, protocol: Protocol) -> dict[str, object]:
-    """The table for a machine, with every choice."""
-    choices = {key: getattr(protocol, key) for key in protocol.__dataclass_fields__}
-    return {
-        "input": cases.what,
-        "protocol": {
-            key: value if isinstance(value, int | str | tuple) else float(value)
-            for key, value in choices.items()
-        },
-        "rows": [
-            {
-                "explainer": row.name,
-                "refusal": row.refusal,
-                "fidelity_plus": None if row.fidelity is None else row.fidelity.mean_plus.tolist(),
-                "fidelity_minus": None if row.fidelity is None else row.fidelity.mean_minus.tolist(),
-                "graphs": None if row.fidelity is None else row.fidelity.graphs.tolist(),
-                "residual": None if row.residual is None else row.residual.tolist(),
-                "seconds": row.seconds,
-                "evaluations": row.evaluations,
-            }
-            for row in rows
-        ],
-    }

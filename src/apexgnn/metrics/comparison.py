@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
@@ -38,7 +39,8 @@ class Row:
         name: as given.
         fidelity: both fidelities; None if it refused.
         residual: [G], |Σφ − (f(X) − f(X′))|; None if it refused.
-        seconds: per graph, explaining alone.
+        change: [G], |f(X) − f(X′)|, against which the residual is to be read; None if it refused.
+        seconds: per graph, explaining alone; what was learned before is not counted.
         evaluations: of the model, per graph, the mean.
         refusal: why it did not explain, or "".
     """
@@ -46,6 +48,7 @@ class Row:
     name: str
     fidelity: Fidelity | None
     residual: Tensor | None
+    change: Tensor | None
     seconds: float
     evaluations: float
     refusal: str = ""
@@ -93,10 +96,11 @@ def compare(
                 for i, graph in enumerate(graphs)
             ]
         except ApexError as error:
-            rows.append(Row(name, None, None, 0.0, 0.0, refusal=f"{type(error).__name__}: {error}"))
+            rows.append(Row(name, None, None, None, 0.0, 0.0, refusal=f"{type(error).__name__}: {error}"))
             continue
         seconds = (perf_counter() - started) / len(graphs)
         measured = fidelity(model, graphs, scores=found, index=index, protocol=protocol)
         evaluations = sum(a.evaluations for a in found) / len(found)
-        rows.append(Row(name, measured, completeness(found).absolute, seconds, evaluations))
+        change = torch.cat([(a.score - a.baseline_score).abs() for a in found])
+        rows.append(Row(name, measured, completeness(found).absolute, change, seconds, evaluations))
     return tuple(rows)

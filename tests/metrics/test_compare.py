@@ -86,6 +86,21 @@ def test_command_on_nodes_of_a_data_set(tmp_path):
     assert all(line.count("[") == 2 and line.count("]") == 2 for line in rows)
 
 
+def test_test_nodes_are_those_that_no_training_saw(tmp_path):
+    """Whatever the seed: it is not that of the split."""
+    torch.manual_seed(0)
+    save(PolyGIN(10, 4, hidden_channels=4, num_layers=2, task="node"), tmp_path / "model")
+    options = ["--explainers", "random", "--count", "30", "--masking", "baseline"]
+    records = []
+    for seed in (0, 1):
+        out = tmp_path / f"{seed}.json"
+        assert run(tmp_path / "model", "ba-shapes", *options, "--seed", seed, "--out", out).exit_code == 0
+        records.append(json.loads(out.read_text())["rows"][0])
+    assert records[0]["change"] == records[1]["change"]
+    assert records[0]["graphs"] == records[1]["graphs"]
+    assert records[0]["residual"] != records[1]["residual"]
+
+
 @pytest.mark.parametrize(
     "task, arguments, words",
     [

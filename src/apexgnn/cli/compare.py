@@ -24,6 +24,7 @@ from apexgnn.files import write_atomically
 from apexgnn.metrics import Protocol, compare
 from apexgnn.neighbourhood import neighbourhood
 from apexgnn.nn import GIN, PolyGIN, load
+from apexgnn.training.run import SPLIT_SEED
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -56,13 +57,13 @@ def command(
         str, typer.Option(help='Names with commas, "all", or "quick": all but subgraphx and learned flowx.')
     ] = "quick",
     masking: Annotated[str, typer.Option(help="permutation, baseline or edges.")] = "permutation",
-    seed: Annotated[int, typer.Option(help="Of everything random, and of the split.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the table as JSON too.")] = None,
 ) -> None:
     """Compare explainers: fidelity (mean over sparsities 0.1 … 0.9), residual, seconds, evaluations."""
     network = load(_folder(model))
     names = _names(explainers)
-    cases = _cases(network, source, node=node, count=count, seed=seed)
+    cases = _cases(network, source, node=node, count=count)
     labelled = all(graph.y is not None for graph in cases.graphs)
     protocol = Protocol(masking=masking, seed=seed, correct_only=labelled)
     console, status = Console(), Console(stderr=True)
@@ -109,14 +110,14 @@ def _names(chosen: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _cases(network: PolyGIN | GIN, source: str, *, node: int | None, count: int, seed: int) -> Cases:
+def _cases(network: PolyGIN | GIN, source: str, *, node: int | None, count: int) -> Cases:
     """Find out what INPUT is."""
     is_table = source.lower().endswith(TABLES)
     is_json = source.endswith(".json") or (os.path.isfile(source) and not is_table)
     if node is not None and not is_json:
         raise InputError("--node", got=str(node), expected="no node: it names one of a JSON graph's")
     if source in datasets.names():
-        return _from_dataset(network, source, count=count, seed=seed)
+        return _from_dataset(network, source, count=count)
     if is_json:
         graph = read_graph(Path(source), network)
         if (node is None) != (network.task == "graph"):
@@ -151,12 +152,15 @@ def _from_table(network: PolyGIN | GIN, path: str, featurizer: str, *, count: in
     return Cases(graphs, None, graphs, None, what)
 
 
-def _from_dataset(network: PolyGIN | GIN, name: str, *, count: int, seed: int) -> Cases:
-    """Test graphs of a data set to explain and training graphs to learn on; nodes on their neighbourhoods."""
+def _from_dataset(network: PolyGIN | GIN, name: str, *, count: int) -> Cases:
+    """Test graphs to explain and training graphs to learn on, by the split that `apexgnn train` uses for all seeds.
+
+    Nodes are explained on their neighbourhoods.
+    """
     dataset = datasets.load(name)
     if dataset.task != network.task:
         raise InputError("INPUT", got=f"{name}, a {dataset.task} task", expected=f"a {network.task} task")
-    split, dtype = dataset.split(seed=seed), next(network.parameters()).dtype
+    split, dtype = dataset.split(seed=SPLIT_SEED), next(network.parameters()).dtype
     test, train = split.test[:count].tolist(), split.train[:count].tolist()
     what = f"the first {len(test)} of {len(split.test)} test {dataset.task}s of {name}"
     if dataset.task == "graph":

@@ -65,7 +65,7 @@ class Protocol:
             they depend on the seed and the graph's place alone: all explainers and sparsities meet the same.
         baseline: for baseline masking: a number or [F].
         ranking: by signed or by absolute score, descending; ties go to the node with the lower number.
-        change: signed differences, or absolute ones.
+        change: signed differences, or absolute ones (of the average over permutations).
         label: the class whose output is followed.
         output: the softmax probability, or the raw output.
         correct_only: leave out the graphs (or nodes) that the model gets wrong.

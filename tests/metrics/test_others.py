@@ -27,10 +27,12 @@ from apexgnn.metrics import (
 from apexgnn.nn import GIN
 
 
-def share(nodes: torch.Tensor, edges: torch.Tensor | None = None, change: float = 0.0) -> Attribution:
+def share(
+    nodes: torch.Tensor, edges: torch.Tensor | None = None, change: float = 0.0, target: int = 0
+) -> Attribution:
     one = torch.ones(1, dtype=torch.float64)
     return Attribution(
-        None, nodes, 0 * one.long(), change * one, 0 * one, 0 * one, 1, False, None, edges=edges
+        None, nodes, target * one.long(), change * one, 0 * one, 0 * one, 1, False, None, edges=edges
     )
 
 
@@ -97,9 +99,9 @@ def test_robust_fidelity_at_one_and_zero_is_the_classical_form():
     model = GIN(3, 2, hidden_channels=6).double().eval()
     graph = ring(6, 0)
     edges = torch.tensor([5.0, 4, 3, 2, 1, 0]).repeat(2)
-    result = robust_fidelity(
-        model, [graph], scores=[share(torch.zeros(6), edges)], sparsity=0.5, alphas=(1.0, 0.0), samples=3
-    )
+    predicted = int(model(graph.x, graph.edge_index).argmax())
+    scores = [share(torch.zeros(6), edges, target=predicted)]
+    result = robust_fidelity(model, [graph], scores=scores, sparsity=0.5, alphas=(1.0, 0.0), samples=3)
     explained = edges >= 3
     with torch.no_grad():
         whole, without, alone = (
@@ -120,9 +122,9 @@ def test_robust_fidelity_is_the_mean_over_edge_sets():
     graph = ring(6, 1)
     edges = torch.tensor([5.0, 4, 3, 2, 1, 0]).repeat(2)
     alpha = 0.4
-    result = robust_fidelity(
-        model, [graph], scores=[share(torch.zeros(6), edges)], sparsity=0.5, alphas=(alpha, 0.5), samples=4000
-    )
+    predicted = int(model(graph.x, graph.edge_index).argmax())
+    scores = [share(torch.zeros(6), edges, target=predicted)]
+    result = robust_fidelity(model, [graph], scores=scores, sparsity=0.5, alphas=(alpha, 0.5), samples=4000)
     expected = 0.0
     with torch.no_grad():
         whole = model(graph.x, graph.edge_index).softmax(-1)[0]
@@ -138,9 +140,16 @@ def test_robust_fidelity_is_the_mean_over_edge_sets():
 
 def test_robust_fidelity_without_edges():
     graph = Data(x=torch.ones(2, 3), edge_index=torch.empty(2, 0, dtype=torch.long))
-    model = GIN(3, 2, hidden_channels=4)
-    result = robust_fidelity(model, [graph], scores=[share(torch.zeros(2))])
-    assert result.delta.item() == 0.0
+    model = GIN(3, 2, hidden_channels=4).eval()
+    predicted = int(model(graph.x, graph.edge_index).argmax())
+    assert (
+        robust_fidelity(model, [graph], scores=[share(torch.zeros(2), target=predicted)]).delta.item() == 0.0
+    )
+    other = [share(torch.zeros(2), target=1 - predicted)]
+    with pytest.raises(InputError, match=f"expected one of class {predicted}"):
+        robust_fidelity(model, [graph], scores=other)
+    with pytest.raises(InputError, match=f"expected one of class {predicted}"):
+        fidelity(model, [graph], scores=other, protocol=Protocol(correct_only=False))
 
 
 def test_completeness_sums_the_shares_itself():

@@ -26,7 +26,7 @@ from apexgnn.errors import InputError
 from apexgnn.explain.question import pyg_call
 from apexgnn.explain.untouched import untouched
 from apexgnn.metrics.intervals import Interval, bootstrap
-from apexgnn.metrics.masking import features_of, masked_copies, selections
+from apexgnn.metrics.masking import check_class, features_of, masked_copies, selections
 from apexgnn.metrics.protocol import Change, Label, Masking, Output, Protocol
 from apexgnn.replicas import evaluate_copies
 
@@ -158,13 +158,8 @@ def _one_graph(
     label = _label(whole[0], graph, node, protocol)
     if label is None:
         return None
-    if isinstance(score, Attribution) and int(score.target) != label:
-        raise InputError(
-            f"scores[{position}]",
-            got=f"an explanation of class {int(score.target)}",
-            expected=f"one of class {label}, whose {protocol.output} is followed",
-            fix="explain that class, or change Protocol(label=…)",
-        )
+    if isinstance(score, Attribution):
+        check_class(score, label, where=f"scores[{position}]", output=str(protocol.output))
     selected = selections(nodes.detach(), protocol)
     copies, keep = masked_copies(x, graph.edge_index, selected=selected, protocol=protocol, position=position)
     logits = evaluate(x=copies, keep=keep)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from apexgnn.attribution import Attribution
 from apexgnn.errors import InputError
 from apexgnn.explain.graph_checks import check_graph
 from apexgnn.metrics.protocol import MOST_EXHAUSTIVE_NODES, Masking, Protocol, Ranking
@@ -29,6 +30,17 @@ def features_of(graph: Data, position: int) -> Tensor:
         got = f"a batch of {int(graph.batch.max()) + 1} graphs"
         raise InputError(f"graphs[{position}]", got=got, expected="a single graph")
     return x
+
+
+def check_class(score: Attribution, label: int, *, where: str, output: str) -> None:
+    """An explanation of another class is not measured in silence."""
+    if int(score.target) != label:
+        raise InputError(
+            where,
+            got=f"an explanation of class {int(score.target)}",
+            expected=f"one of class {label}, whose {output} is followed",
+            fix=f"explain that class with target={label}",
+        )
 
 
 def kept_counts(sparsities: tuple[float, ...], num_nodes: int) -> list[int]:

@@ -26,7 +26,7 @@ from apexgnn.conversion import edge_scores
 from apexgnn.errors import InputError
 from apexgnn.explain.question import pyg_call
 from apexgnn.explain.untouched import untouched
-from apexgnn.metrics.masking import features_of, kept_counts
+from apexgnn.metrics.masking import check_class, features_of, kept_counts
 from apexgnn.replicas import evaluate_copies
 
 
@@ -83,9 +83,10 @@ def robust_fidelity(
 
     >>> from apexgnn.nn import GIN
     >>> graph = Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1], [1, 2]]))
-    >>> zero = torch.zeros(1)
-    >>> share = Attribution(None, torch.ones(3), zero, zero, zero, zero, 0, False, None)
-    >>> robust_fidelity(GIN(3, 2, hidden_channels=4), [graph], scores=[share], samples=2).delta.shape
+    >>> model, zero = GIN(3, 2, hidden_channels=4).eval(), torch.zeros(1)
+    >>> predicted = model(graph.x, graph.edge_index).argmax(1)
+    >>> share = Attribution(None, torch.ones(3), predicted, zero, zero, zero, 0, False, None)
+    >>> robust_fidelity(model, [graph], scores=[share], samples=2).delta.shape
     torch.Size([1])
     """
     if not all(0 <= alpha <= 1 for alpha in alphas):
@@ -104,6 +105,7 @@ def robust_fidelity(
             keep = _edge_sets(undirected_groups(graph.edge_index), explained, chance=chance, alphas=alphas)
             logits = evaluate_copies(call, graph, x=x.expand(keep.size(0), *x.shape), keep=keep)
             label = int(logits[0].argmax())
+            check_class(score, label, where=f"scores[{position}]", output="probability")
             p = logits.double().softmax(-1)[:, label]
             plus, minus = p[0] - p[1 : samples + 1].mean(), p[0] - p[samples + 1 :].mean()
             rows.append((plus, minus, torch.tensor(label)))

@@ -285,3 +285,25 @@ def test_one_point_more_changes_nothing(kind):
     result = apexgnn.attribute(model, graph())
     more = apexgnn.integrated_gradients(model, graph(), steps=result.certificate.points + 1)
     assert error(more.features, result.features) < 1e-13
+
+
+def test_edge_weights_reach_a_model_behind_options():
+    model, data = poly_gin(), graph()
+    data.edge_weight = torch.rand(30, dtype=torch.float64)
+
+    class Behind(torch.nn.Module):
+        def forward(self, x, edge_index, **options):
+            return model(x, edge_index, **options)
+
+    expected = apexgnn.attribute(model, data)
+    found = apexgnn.attribute(Behind(), data)
+    torch.testing.assert_close(found.features, expected.features, rtol=1e-9, atol=1e-12)
+
+
+def test_call_may_widen_the_features():
+    """The model's width is then no business of data.x."""
+    model, data = poly_gin(7), graph()
+    data.pos = torch.ones(12, 2, dtype=torch.float64)
+    result = apexgnn.attribute(model, data, call=lambda m, d: m(torch.cat([d.x, d.pos], dim=1), d.edge_index))
+    assert result.features.shape == (12, 5)
+    assert float(result.residual.abs().max()) <= 1e-12 * scale(result)

@@ -70,3 +70,15 @@ def test_requests_that_mean_nothing(baseline, message):
         apexgnn.attribute(poly_gin(), graph(), baseline=baseline)
     with pytest.raises(BaselineError, match="draws"):
         Permutation(draws=0)
+
+
+@pytest.mark.parametrize("kind", ["fused", "path"])
+def test_the_mean_is_that_of_the_nodes_own_graph(kind):
+    model, data = poly_gin(task="node"), batch()
+    call = None if kind == "fused" else lambda m, d: m(d.x, d.edge_index)
+    index = int(data.ptr[2]) + 1
+    one = data.to_data_list()[2]
+    together = apexgnn.attribute(model, data, index=index, baseline="mean", call=call)
+    alone = apexgnn.attribute(model, one, index=1, baseline="mean", call=call)
+    torch.testing.assert_close(together.baseline_score, alone.baseline_score, rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(together.features[data.batch == 2], alone.features, rtol=1e-9, atol=1e-12)

@@ -48,6 +48,10 @@ FAULTS = {
     "weights as columns": (spoiled(edge_weight=torch.ones(30, 1).double()), r"edge_weight.*\(30, 1\).*\[E\]"),
     "weights in a list": (spoiled(edge_weight=[1.0] * 30), r"edge_weight.*list.*\[E\]"),
     "no graph": ([graph()], r"data: got list; expected a Data or Batch"),
+    "weights of another dtype": (spoiled(edge_weight=torch.ones(30)), r"edge_weight.*float32.*float64"),
+    "weights that are whole numbers": (spoiled(edge_weight=torch.ones(30).long()), r"edge_weight.*int64"),
+    "sparse features": (spoiled(x=lambda x: x.to_sparse()), r"data\.x.*sparse.*dense"),
+    "batch in a list": (spoiled(batch=[0] * 12), r"batch.*list.*\[12\]"),
     "batch of wrong length": (spoiled(batch=torch.zeros(3).long()), r"batch.*\[12\]"),
     "float batch": (spoiled(batch=torch.zeros(12)), "batch.*float32"),
     "gap in batch": (spoiled(batch=torch.tensor([0] * 6 + [2] * 6)), "no node of graph 1"),
@@ -79,6 +83,7 @@ def test_width_unlike_that_of_any_model():
         (float("nan"), "NaN"),
         (torch.full((5,), float("inf")), "infinite"),
         ("zeros", "'zeros'"),
+        (torch.ones(5) * 1j, "complex64"),
         (object(), "object"),
     ],
 )
@@ -89,7 +94,7 @@ def test_baseline(explain, baseline, message):
 
 
 @pytest.mark.parametrize(
-    "target", [3, -1, 1.0, "toxic", torch.tensor([0, 1]), torch.tensor(float("nan")), True]
+    "target", [3, -1, 1.0, 1j, 2**70, "toxic", torch.tensor([0, 1]), torch.tensor(float("nan")), True]
 )
 @pytest.mark.parametrize("explain", EXPLAIN)
 def test_target(explain, target):
@@ -97,7 +102,7 @@ def test_target(explain, target):
         explain(poly_gin(), graph(), target=target)
 
 
-@pytest.mark.parametrize("index", [12, -1, 1.5, True, "first", torch.tensor([1, 2])])
+@pytest.mark.parametrize("index", [12, -1, 1.5, 1j, True, [], "first", torch.tensor([1, 2])])
 def test_index(index):
     with pytest.raises(TargetError, match="index"):
         apexgnn.attribute(poly_gin(task="node"), graph(), index=index)
@@ -107,8 +112,32 @@ def test_index(index):
 def test_no_model_and_no_memory(explain):
     with pytest.raises(apexgnn.InputError, match="model: got str"):
         explain("model.pt", graph())
-    with pytest.raises(apexgnn.InputError, match="memory"):
-        explain(poly_gin(), graph(), memory=0)
+    for memory in (0, "1 GB", float("nan"), float("inf")):
+        with pytest.raises(apexgnn.InputError, match="memory"):
+            explain(poly_gin(), graph(), memory=memory)
+
+
+@pytest.mark.parametrize("draws", [0, 1.5])
+def test_draws_must_count(draws):
+    with pytest.raises(BaselineError, match="draws"):
+        apexgnn.Permutation(draws)
+
+
+@pytest.mark.parametrize("explain", [*EXPLAIN, apexgnn.certify])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_graph_without_nodes_anywhere_in_a_batch(explain, place):
+    graphs = [graph(), graph(seed=1)]
+    graphs.insert(place, Data(x=torch.zeros(0, 5).double(), edge_index=torch.zeros(2, 0).long()))
+    with pytest.raises(GraphError, match=f"no node of graph {place}"):
+        explain(poly_gin(), Batch.from_data_list(graphs))
+
+
+@pytest.mark.parametrize("explain", EXPLAIN)
+@pytest.mark.parametrize("wrap", [lambda out: (out, None), lambda out: {"logits": out}])
+def test_an_output_that_is_no_tensor(explain, wrap):
+    model = poly_gin()
+    with pytest.raises(apexgnn.ApexError, match=r"output.*(tuple|dict)"):
+        explain(lambda x, e, batch: wrap(model(x, e, batch)), graph())
 
 
 def test_node_model_without_index_and_the_reverse():
@@ -174,6 +203,14 @@ def test_overflow_is_detected_and_float64_offered():
         apexgnn.attribute(poly_gin(dtype=torch.float32), data)
     data.x = data.x.double()
     assert torch.isfinite(apexgnn.attribute(poly_gin(), data).features).all()
+
+
+def test_shares_whose_sum_overflows_are_not_returned():
+    """Each share is a float32, and the score is, but Σ|φ| is not."""
+    data = Data(x=torch.ones(4, 1), edge_index=torch.zeros(2, 0).long())
+    signs = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]]) * 3e38
+    with pytest.raises(NumericalError, match=r"float32.*float64"):
+        apexgnn.attribute(lambda x, e, batch: (signs * x).sum(0, keepdim=True), data)
 
 
 def test_batch_of_graphs_with_a_trailing_lonely_one():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import torch_geometric.nn as gnn
 from torch import nn
 
 import apexgnn
@@ -105,6 +106,72 @@ def test_captum_gauss_legendre_agrees():
     assert float((theirs[0] - ours.features).abs().max() / ours.features.abs().max()) < 1e-6
 
 
-def test_training_mode_is_refused_where_it_is_random():
+def test_what_is_random_is_refused():
+    dropped = nn.Linear(5, 2).double()
     with pytest.raises(InputError, match="eval"):
         apexgnn.integrated_gradients(poly_gin().train(), graph())
+    with pytest.raises(InputError, match="random numbers"):  # of which no module tells
+        apexgnn.integrated_gradients(
+            lambda x, e, batch: dropped(nn.functional.dropout(x, 0.5)).sum(0, keepdim=True), graph()
+        )
+
+
+class Mixes(nn.Module):
+    """A node model in which every row sees all the others."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.norm, self.lin = norm.double(), nn.Linear(5, 3).double()
+
+    def forward(self, x, edge_index):
+        return self.lin(self.norm(x).tanh())
+
+
+class Centred(nn.Module):
+    def forward(self, x):
+        return x - x.mean(0)
+
+
+@pytest.mark.parametrize(
+    "norm", [Centred(), nn.BatchNorm1d(5), gnn.GraphNorm(5)], ids=lambda n: type(n).__name__
+)
+def test_copies_that_would_see_each_other_are_taken_one_by_one(norm):
+    model, data = Mixes(norm), graph()
+    for _ in range(2):  # the second time the model is known, and all points are tried together
+        result = apexgnn.integrated_gradients(model, data, index=3, steps=7)
+        truth = reference(model, data, int(result.target), points=7, index=3)
+        torch.testing.assert_close(result.features, truth, rtol=1e-9, atol=1e-12)
+
+
+def test_as_many_scores_as_copies():
+    """A model without batches that returns [C]: with C copies its output only looks like one row for each."""
+    lin = nn.Linear(5, 2).double()
+
+    class Flat(nn.Module):
+        def forward(self, x, edge_index, batch=None):
+            return lin(x).tanh().sum(0)
+
+    model, data = Flat(), graph()
+    first, second = (apexgnn.integrated_gradients(model, data, steps=2, target=0) for _ in range(2))
+    torch.testing.assert_close(first.features, second.features, rtol=1e-12, atol=1e-14)
+
+
+def test_a_score_without_gradient():
+    with pytest.raises(InputError, match="without gradient"):
+        apexgnn.integrated_gradients(lambda x, e, batch: x.detach().sum(0, keepdim=True), graph())
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+def test_data_is_given_as_a_copy(steps):
+    model, data = poly_gin(), graph()
+    data.edge_weight = torch.ones(30, dtype=torch.float64)
+
+    def call(model, data):
+        data.edge_weight *= 2
+        data.x *= 2
+        return model(data.x, data.edge_index, data.batch, data.edge_weight)
+
+    x = data.x.clone()
+    apexgnn.integrated_gradients(model, data, steps=steps, call=call)
+    assert torch.equal(data.x, x)
+    assert torch.equal(data.edge_weight, torch.ones(30, dtype=torch.float64))

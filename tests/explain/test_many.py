@@ -80,14 +80,63 @@ def test_nodes_on_their_fields_are_nodes_on_the_graph(layers):
 def test_other_models_say_how_far_they_look():
     model, data = Stack("GCNConv", pool=None).double().eval(), large()
     with pytest.raises(apexgnn.InputError, match="hops"):
-        next(apexgnn.attribute_nodes(model, data, [3]))
+        next(apexgnn.attribute_nodes(model, data, [5]))
     del data.edge_weight
-    (result,) = apexgnn.attribute_nodes(
-        model, data, [3], hops=3
-    )  # two layers, and the degrees one step further
+    # two layers, and the degrees one step further
+    (result,) = apexgnn.attribute_nodes(model, data, [5], hops=3)
+    assert 1 < len(result.subset) < 60
     full = torch.zeros_like(data.x)
     full[result.subset] = result.features
-    torch.testing.assert_close(full, apexgnn.attribute(model, data, index=3).features, rtol=1e-9, atol=1e-13)
+    torch.testing.assert_close(full, apexgnn.attribute(model, data, index=5).features, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("hops", [0, 1, 2])
+def test_too_few_hops_are_found_out(hops):
+    """Two GCN layers need three: the degrees of the outermost nodes count too."""
+    model, data = Stack("GCNConv", pool=None).double().eval(), large()
+    del data.edge_weight
+    with pytest.raises(apexgnn.InputError, match=r"hops.*node 5 has another score"):
+        list(apexgnn.attribute_nodes(model, data, [5], hops=hops))
+
+
+@pytest.mark.parametrize("hops", [-1, 1.5, "2"])
+def test_hops_must_count(hops):
+    with pytest.raises(apexgnn.InputError, match="hops"):
+        list(apexgnn.attribute_nodes(poly_gin(task="node"), large(), [3], hops=hops))
+
+
+def test_an_altered_poly_gin_is_held_against_the_whole_graph():
+    model = poly_gin(task="node", num_layers=2)
+    model.convs[0].register_forward_hook(lambda module, args, out: out - out.mean(0))
+    with pytest.raises(apexgnn.InputError, match="hops"):
+        list(apexgnn.attribute_nodes(model, large(), [5]))
+
+
+@pytest.mark.parametrize("baseline", ["mean", "permutation", [0.0, 1.0], torch.linspace(-1, 1, 5)])
+def test_baselines_are_those_of_the_whole_graph(baseline):
+    model, data = poly_gin(task="node", num_layers=2), large()
+    (result,) = apexgnn.attribute_nodes(model, data, [5], baseline=baseline)
+    whole = apexgnn.attribute(model, data, index=5, baseline=baseline)
+    torch.testing.assert_close(result.baseline_score, whole.baseline_score, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(result.features, whole.features[result.subset], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("edge", [99, -1])
+def test_a_bad_graph_is_refused_wherever_it_is_bad(edge):
+    data = large()
+    data.edge_index[1, 0] = edge
+    with pytest.raises(apexgnn.GraphError, match=f"edge_index: got node {edge}"):
+        list(apexgnn.attribute_nodes(poly_gin(task="node"), data, [3]))
+
+
+@pytest.mark.parametrize("target", [[1, 0, 2], torch.tensor([1, 0, 2])])
+def test_targets_in_a_list_follow_their_graphs_too(target):
+    """The graphs are of falling size, so that they are explained in another order than they are given."""
+    given = [graph(9, seed=1), graph(7, seed=2), graph(5, seed=3)]
+    results = apexgnn.attribute_many(poly_gin(), given, target=target, progress=False)
+    assert [int(result.target) for result in results] == [1, 0, 2]
+    with pytest.raises(apexgnn.TargetError, match="3 entries"):
+        list(apexgnn.attribute_many(poly_gin(), [*given, graph()], target=target, progress=False))
 
 
 @pytest.mark.parametrize("node", [60, -1])

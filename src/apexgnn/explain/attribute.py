@@ -18,10 +18,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
-from apexgnn.errors import InputError, NumericalError
+from apexgnn.errors import NumericalError
 from apexgnn.explain.certify import BELIEVABLE
 from apexgnn.explain.engines import exact_shares
-from apexgnn.explain.question import Call, Model, Question, Target, ask
+from apexgnn.explain.question import Call, Model, Question, Target, ask, check_memory
 from apexgnn.explain.shares import Shares, averaged
 
 
@@ -57,8 +57,7 @@ def attribute(
     >>> result.features.shape, result.exact, result.evaluations, bool(result.residual.abs() < 1e-15)
     (torch.Size([3, 2]), True, 8, True)
     """
-    if not isinstance(memory, int | float) or memory <= 0:
-        raise InputError("memory", got=repr(memory), expected="a positive number of bytes")
+    check_memory(memory)
     question = ask(model, data, baseline=baseline, index=index, call=call)
     shares = averaged([exact_shares(one, target, memory=memory) for one in question.each()])
     assert shares.certificate is not None
@@ -69,15 +68,15 @@ def attribute(
 def attribution(question: Question, shares: Shares, *, evaluations: int, method: str) -> Attribution:
     """Assemble the result, with its residual and condition number; refuse numbers that cannot be right."""
     features = shares.features
-    if not all(bool(torch.isfinite(v).all()) for v in (features, shares.score, shares.baseline_score)):
+    nodes = features.sum(dim=1)
+    share, size = question.per_graph(nodes), question.per_graph(features.abs().sum(dim=1))
+    if not all(bool(torch.isfinite(v).all()) for v in (size, shares.score, shares.baseline_score)):
         advice = (
             "use float64: model.double() and data.x.double()"
             if features.dtype == torch.float32
             else "rescale"
         )
-        raise NumericalError(f"the score or its gradient left the range of {features.dtype}; {advice}")
-    nodes = features.sum(dim=1)
-    share, size = question.per_graph(nodes), question.per_graph(features.abs().sum(dim=1))
+        raise NumericalError(f"the score or its shares left the range of {features.dtype}; {advice}")
     residual = share - (shares.score - shares.baseline_score)
     if shares.certificate is not None:
         _check_completeness(residual, shares.score.abs() + shares.baseline_score.abs() + size, features.dtype)

@@ -33,8 +33,8 @@ class Permutation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise BaselineError("baseline.draws", got=str(self.draws), expected="at least 1")
+        if not isinstance(self.draws, int) or self.draws < 1:
+            raise BaselineError("baseline.draws", got=str(self.draws), expected="a whole number, at least 1")
 
 
 def resolve_baselines(baseline: Any, x: Tensor, owner: Tensor) -> list[Tensor]:
@@ -64,11 +64,12 @@ def single_baseline(baseline: Any, x: Tensor) -> Tensor:
     if baseline is None:
         return torch.zeros_like(x)
     try:
+        if torch.as_tensor(baseline).is_complex():
+            raise TypeError("complex")
         value = torch.as_tensor(baseline, dtype=x.dtype, device=x.device).detach()
     except (TypeError, ValueError, RuntimeError):
-        raise BaselineError(
-            "baseline", got=type(baseline).__name__, expected="a number or a tensor"
-        ) from None
+        got = str(baseline.dtype) if isinstance(baseline, Tensor) else type(baseline).__name__
+        raise BaselineError("baseline", got=got, expected="a real number or tensor") from None
     if value.shape not in (torch.Size(()), x.shape[1:], x.shape):
         expected = f"a number, [F] = [{x.size(1)}] or [N, F] = {list(x.shape)}"
         raise BaselineError("baseline", got=f"shape {list(value.shape)}", expected=expected)

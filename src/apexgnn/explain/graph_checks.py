@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from apexgnn.errors import GraphError
 
@@ -24,6 +24,8 @@ def check_graph(data: Data) -> Tensor:
         raise GraphError(
             "data.x", got=str(x.dtype), expected="float32 or float64", fix="data.x = data.x.float()"
         )
+    if x.layout != torch.strided:
+        raise GraphError("data.x", got=str(x.layout), expected="a dense tensor", fix="data.x.to_dense()")
     if x.size(0) == 0:
         raise GraphError("data.x", got="no nodes", expected="at least one node")
     _check_finite("data.x", x)
@@ -38,11 +40,20 @@ def check_graph(data: Data) -> Tensor:
     _check_integers("data.edge_index", edge_index, below=x.size(0), what="node")
     batch = getattr(data, "batch", None)
     if batch is not None:
-        _check_batch(batch, x, edge_index)
+        _check_batch(batch, x, edge_index, graphs=data.num_graphs if isinstance(data, Batch) else 0)
+    _check_edge_values(data, x, edge_index)
+    return x.detach().clone()
+
+
+def _check_edge_values(data: Data, x: Tensor, edge_index: Tensor) -> None:
     weight = getattr(data, "edge_weight", None)
     if weight is not None and not (isinstance(weight, Tensor) and weight.dim() == 1):
         got = f"shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else type(weight).__name__
         raise GraphError("data.edge_weight", got=got, expected="a tensor [E]")
+    if weight is not None and weight.dtype != x.dtype:
+        fix = "data.edge_weight = data.edge_weight.to(data.x.dtype)"
+        expected = f"the dtype of data.x, {x.dtype}"
+        raise GraphError("data.edge_weight", got=str(weight.dtype), expected=expected, fix=fix)
     for name in ("edge_weight", "edge_attr"):
         value = getattr(data, name, None)
         if isinstance(value, Tensor):
@@ -51,17 +62,15 @@ def check_graph(data: Data) -> Tensor:
                 raise GraphError(f"data.{name}", got=f"shape {tuple(value.shape)}", expected=expected)
             _check_finite(f"data.{name}", value)
             _check_device(f"data.{name}", value, x)
-    return x.detach().clone()
 
 
-def _check_batch(batch: Tensor, x: Tensor, edge_index: Tensor) -> None:
-    if batch.shape != x.shape[:1]:
-        raise GraphError(
-            "data.batch", got=f"shape {tuple(batch.shape)}", expected=f"one entry per node [{len(x)}]"
-        )
+def _check_batch(batch: Tensor, x: Tensor, edge_index: Tensor, *, graphs: int) -> None:
+    if not isinstance(batch, Tensor) or batch.shape != x.shape[:1]:
+        got = f"shape {tuple(batch.shape)}" if isinstance(batch, Tensor) else type(batch).__name__
+        raise GraphError("data.batch", got=got, expected=f"a tensor with one entry per node [{len(x)}]")
     _check_device("data.batch", batch, x)
     _check_integers("data.batch", batch, below=None, what="graph")
-    present = torch.bincount(batch) > 0
+    present = torch.bincount(batch, minlength=graphs) > 0
     if not bool(present.all()):
         missing = int((~present).nonzero()[0])
         raise GraphError(
@@ -104,8 +113,8 @@ def _check_device(where: str, value: Tensor, x: Tensor) -> None:
         raise GraphError(where, got=str(value.device), expected=f"the device of data.x, {x.device}")
 
 
-def check_fits(model: Any, x: Tensor) -> None:
-    """The features against the model: device, dtype, and width where the model says what it takes."""
+def check_fits(model: Any, x: Tensor, *, width: bool) -> None:
+    """The features against the model: device, dtype, and, if asked for, width where the model says it."""
     if not isinstance(model, nn.Module):
         return
     first = next((p for p in model.parameters() if p.is_floating_point()), None)
@@ -114,9 +123,9 @@ def check_fits(model: Any, x: Tensor) -> None:
     if first is not None and first.dtype != x.dtype:
         raise GraphError("data.x", got=str(x.dtype), expected=f"the model's dtype {first.dtype}")
     config = getattr(model, "config", {})
-    width = config.get("in_channels") if isinstance(config, dict) else None
-    width = width if width is not None else getattr(model, "in_channels", None)
-    if isinstance(width, int) and width > 0 and width != x.size(1):
+    wanted = config.get("in_channels") if isinstance(config, dict) else None
+    wanted = wanted if wanted is not None else getattr(model, "in_channels", None)
+    if width and isinstance(wanted, int) and wanted > 0 and wanted != x.size(1):
         raise GraphError(
-            "data.x", got=f"{x.size(1)} features", expected=f"{width}, the width the model was built for"
+            "data.x", got=f"{x.size(1)} features", expected=f"{wanted}, the width the model was built for"
         )

@@ -4,30 +4,31 @@
 
 The sum is an approximation, and its completeness residual Σφ − (f(X) − f(X′)) is the quadrature error of df/dτ.
 Points are evaluated side by side, as copies of the graph in one disjoint batch, as many as the memory allows.
+A model that does not keep the graphs of a batch apart is found out by its score of one copy alone, and gets them
+one after the other.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.errors import InputError
 from apexgnn.explain.attribute import attribution
-from apexgnn.explain.question import Call, Model, Question, Target, ask, resolve_target
+from apexgnn.explain.certify import BELIEVABLE
+from apexgnn.explain.question import Call, Model, Question, Target, ask, check_memory, resolve_target
 from apexgnn.explain.remembered import Remembered
 from apexgnn.explain.shares import Shares, averaged, pick
 from apexgnn.explain.untouched import untouched
 from apexgnn.path.quadrature import Rule, quadrature
 
 _BYTES_PER_ROW = Remembered[float]()
-_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
 
 
 def integrated_gradients(
@@ -57,12 +58,14 @@ def integrated_gradients(
     (False, 11)
     """
     points = quadrature(rule, steps)
-    if memory <= 0:
-        raise InputError("memory", got=str(memory), expected="a positive number of bytes")
+    check_memory(memory)
     question = ask(model, data, baseline=baseline, index=index, call=call)
-    _check_deterministic(model)
     with untouched(model):
+        dice = torch.get_rng_state()
         shares = averaged([_approximate(one, points, target, memory) for one in question.each()])
+        if not torch.equal(dice, torch.get_rng_state()):
+            expected = "eval mode, in which scores are not random"
+            raise InputError("model", got="random numbers", expected=expected, fix="model.eval()")
     evaluations = len(points) * len(question.baselines)
     return attribution(question, shares, evaluations=evaluations, method=f"integrated gradients, {rule}")
 
@@ -81,31 +84,35 @@ def _approximate(question: Question, points: Rule, target: Target, memory: int) 
     return Shares(features, column, pick(logits, column), pick(start, column))
 
 
-def _check_deterministic(model: Model) -> None:
-    modules = model.modules() if isinstance(model, nn.Module) else ()
-    for module in modules:
-        if module.training and isinstance(module, _DROPOUTS):
-            expected = "eval mode, in which scores are not random"
-            raise InputError("model", got="dropout in training mode", expected=expected, fix="model.eval()")
-
-
 def _gradients(question: Question, column: Tensor, taus: Tensor) -> Tensor:
     """∇f at each τ, [K, N, F]: from one pass over K copies of the graph, if the model keeps graphs apart."""
-    copies, (nodes, width) = len(taus), question.x.shape
     x = question.baseline + taus.view(-1, 1, 1) * (question.x - question.baseline)
-    x = x.view(copies * nodes, width).requires_grad_()
-    data = copied(question.data, copies) if copies > 1 else copy.copy(question.data)
-    data.x = x
-    output = question.call(question.model, data)
-    rows = nodes if question.index is not None else question.graphs
-    if copies > 1 and output.size(0) != copies * rows:
+    x.requires_grad_()
+    logits = _side_by_side(question, x) if len(x) > 1 else question.alone(x[0])
+    if logits is None:
         return torch.cat([_gradients(question, column, tau) for tau in taus.split(1)])
-    logits = question.rows(
-        output.reshape(copies, -1, *output.shape[1:]) if copies > 1 else output.unsqueeze(0)
-    )
     score = logits[:, torch.arange(question.graphs, device=x.device), column].sum()
+    if not score.requires_grad:
+        raise InputError("model", got="a score without gradient", expected="a differentiable function of x")
     (gradient,) = torch.autograd.grad(score, x)
-    return gradient.view(copies, nodes, width)
+    return gradient
+
+
+def _side_by_side(question: Question, x: Tensor) -> Tensor | None:
+    """The scores [K, G, C] of K copies in one batch; None if the model lets one see the others."""
+    data = copied(question.data, len(x))
+    data.x = x.reshape(-1, x.size(-1)).clone()
+    with torch.no_grad():
+        alone = question.alone(x[-1])
+    output = question.call(question.model, data)
+    rows = x.size(1) if question.index is not None else question.graphs
+    if output.dim() == 0 or output.size(0) != len(x) * rows:
+        return None
+    logits = question.rows(output.reshape(len(x), rows, *output.shape[1:]))
+    if logits.shape[1:] != alone.shape[1:]:
+        return None
+    apart = bool(((logits[-1] - alone[0]).abs() <= BELIEVABLE * alone.abs().max()).all())
+    return logits if apart else None
 
 
 def copied(data: Data, copies: int) -> Data:

@@ -3,7 +3,8 @@
 Graphs are read ahead a window at a time, put into batches with others of their size, and come out in the order in
 which they went in. For nodes, the batch is made of their receptive fields: the output of a network of L message
 passing layers at v depends on the nodes within L steps against the edges, and on no others, so the explanation on
-that part alone is identical, and its cost follows the neighbourhood and not the graph.
+that part alone is identical, and its cost follows the neighbourhood and not the graph. What is known of a PolyGIN
+is a claim for any other model, and is held against its scores on the whole graph.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from apexgnn.attribution import Attribution
-from apexgnn.errors import InputError
+from apexgnn.errors import InputError, TargetError
 from apexgnn.explain.attribute import attribute
-from apexgnn.explain.question import Call, Model, Target
+from apexgnn.explain.certify import BELIEVABLE
+from apexgnn.explain.fused import fusable
+from apexgnn.explain.question import Call, Model, Question, Target, ask, whole_numbers
 from apexgnn.explain.receptive import Field, Fields
 from apexgnn.nn.models import PolyGIN
 
@@ -44,7 +47,7 @@ def attribute_many(
 
     Args:
         graphs: any iterable of `Data`; it is read as the results are taken.
-        target: a column for all graphs, or one for each in a tensor; None explains each one's predicted class.
+        target: a column for all graphs, or one for each; None explains each one's predicted class.
         baseline: None, a number or a row [F], for all graphs.
         memory: bound in bytes on one batch.
         progress: show a bar on the terminal.
@@ -83,10 +86,10 @@ def attribute_nodes(
 
     Args:
         index: the nodes to explain.
-        hops: how many steps the model looks; known for a PolyGIN, and to be given for any other model.
-        target: a column for all nodes, or one for each in a tensor; None explains each one's predicted class.
-        baseline: None, a number, a row [F], or [N, F].
-        model, data, memory: as for `apexgnn.attribute`.
+        hops: how many steps the model looks; known for a PolyGIN, and to be given for any other model. A layer
+            that normalises by the degree of both ends, as GCNConv does, looks one step further.
+        target: a column for all nodes, or one for each; None explains each one's predicted class.
+        model, data, baseline, memory: as for `apexgnn.attribute`.
 
     >>> model = PolyGIN(2, 2, hidden_channels=4, num_layers=1, task="node").eval()
     >>> chain = Data(x=torch.rand(5, 2), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
@@ -95,12 +98,16 @@ def attribute_nodes(
     """
     if hops is None and isinstance(model, PolyGIN):
         hops = len(model.convs)
-    if hops is None:
+    if not isinstance(hops, int) or hops < 0:
         raise InputError(
-            "hops", got="None", expected="how many steps the model looks, unless it is a PolyGIN"
+            "hops", got=repr(hops), expected="how many steps the model looks, unless it is a PolyGIN"
         )
-    fields = Fields.of(data.edge_index, int(data.num_nodes or 0))
-    nodes = torch.as_tensor(index).tolist()
+    nodes = whole_numbers("index", index).tolist()
+    if not nodes:
+        return
+    whole = ask(model, data, baseline=baseline, index=nodes[0])
+    fields = Fields.of(data.edge_index, len(whole.x))
+    ends = None if fusable(model) else _on_the_whole_graph(whole)
     first = 0
     while first < len(nodes):
         batch: list[Field] = []
@@ -110,14 +117,30 @@ def attribute_nodes(
             rows += len(batch[-1].nodes)
         joined = Batch.from_data_list([field.part(data) for field in batch])
         centres = joined.ptr[:-1] + torch.tensor([field.centre for field in batch])
-        start = baseline
-        if isinstance(baseline, Tensor) and baseline.dim() == 2:
-            start = torch.cat([baseline[field.nodes] for field in batch])
+        start = [torch.cat([one[field.nodes] for field in batch]) for one in whole.baselines]
         wanted = _targets(target, list(range(first, first + len(batch))))
         result = attribute(model, joined, index=centres, target=wanted, baseline=start, memory=memory)
-        for field, own in zip(batch, _split(result, joined), strict=True):
+        for node, field, own in zip(nodes[first:], batch, _split(result, joined), strict=False):
+            if ends is not None:
+                _check_hops(hops, node, own, ends)
             yield replace(own, subset=field.nodes)
         first += len(batch)
+
+
+def _on_the_whole_graph(question: Question) -> tuple[Tensor, Tensor]:
+    """The scores [N, C] of all nodes, and the means of those at the baselines."""
+    every = replace(question, index=torch.arange(len(question.x)))
+    starts = [every.logits(baseline) for baseline in question.baselines]
+    return every.logits(question.x), torch.stack(starts).mean(dim=0)
+
+
+def _check_hops(hops: int, node: int, result: Attribution, ends: tuple[Tensor, Tensor]) -> None:
+    """The scores on the field are those on the graph, or the model looks further than was said."""
+    size = max(float(end[node].abs().max()) for end in ends)
+    for end, own in zip(ends, (result.score, result.baseline_score), strict=True):
+        if abs(float(end[node, int(result.target)] - own)) > BELIEVABLE * size:
+            expected = f"the steps that the model looks: node {node} has another score on its field alone"
+            raise InputError("hops", got=str(hops), expected=expected, fix="one more, or apexgnn.attribute")
 
 
 def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
@@ -142,9 +165,14 @@ def _joined(window: Sequence[Data], batch: Sequence[int], start: int) -> Batch:
 
 
 def _targets(target: Target, positions: list[int]) -> Target:
-    if isinstance(target, Tensor) and target.numel() > 1:
-        return target[positions]
-    return target
+    if target is None:
+        return None
+    columns = whole_numbers("target", target)
+    if columns.numel() == 1:
+        return columns
+    if max(positions) >= columns.numel():
+        raise TargetError("target", got=f"{columns.numel()} entries", expected="one, or one for each")
+    return columns[positions]
 
 
 def _split(result: Attribution, batch: Batch) -> Iterator[Attribution]:

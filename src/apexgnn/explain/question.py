@@ -69,7 +69,16 @@ class Question:
     def logits(self, x: Tensor) -> Tensor:
         """The scores [G, C] by a plain call of the model as it was found, without gradients."""
         with one_call(self.model), torch.no_grad():
-            return self.rows(self.output(x.clone()).unsqueeze(0))[0]
+            return self.alone(x)[0]
+
+    def alone(self, x: Tensor) -> Tensor:
+        """The scores [1, G, C] by one plain call of the model as it is now."""
+        output = self.output(x.clone())
+        if not isinstance(output, Tensor):
+            fix = "pick the scores out: call=lambda model, data: model(data.x, data.edge_index)[0]"
+            got = f"a {type(output).__name__}"
+            raise InputError("model output", got=got, expected="a tensor of scores", fix=fix)
+        return self.rows(output.unsqueeze(0))
 
     def rows(self, values: Tensor) -> Tensor:
         """Bring outputs [K, …] of K evaluations to [K, G, C]."""
@@ -114,9 +123,10 @@ def ask(
     if not callable(model):
         raise InputError("model", got=type(model).__name__, expected="a model that can be called")
     x = check_graph(data)
-    check_fits(model, x)
+    check_fits(model, x, width=call is None)
     batch = getattr(data, "batch", None)
     owner = torch.zeros(x.size(0), dtype=torch.long, device=x.device) if batch is None else batch
+    baselines = tuple(resolve_baselines(baseline, x, owner))
     where = None if index is None else _check_index(index, owner)
     if where is not None and where.numel() == 1:
         owner = torch.zeros_like(owner)
@@ -124,7 +134,7 @@ def ask(
         model=model,
         data=data,
         x=x,
-        baselines=tuple(resolve_baselines(baseline, x, owner)),
+        baselines=baselines,
         owner=owner,
         graphs=int(owner.max()) + 1,
         index=where,
@@ -149,16 +159,15 @@ def pyg_call(*, node_task: bool) -> Call:
 
 
 def _takes_weights(model: Model) -> bool:
+    """By name, or among `**options` that are handed on."""
     function = model.forward if isinstance(model, nn.Module) else model
-    return "edge_weight" in inspect.signature(function).parameters
+    parameters = inspect.signature(function).parameters
+    return "edge_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:
     """The nodes [G]: one, or one in each graph of a batch."""
-    where = _numbers("index", index)
-    if isinstance(index, bool) or where.is_floating_point() or where.dtype == torch.bool or where.dim() > 1:
-        raise TargetError("index", got=repr(index), expected="the number of a node")
-    where = where.long().reshape(-1).to(owner.device)
+    where = whole_numbers("index", index).to(owner.device)
     outside = (where < 0) | (where >= owner.numel())
     if bool(outside.any()):
         expected = f"a node from 0 to {owner.numel() - 1}"
@@ -174,11 +183,25 @@ def _check_index(index: int | Tensor, owner: Tensor) -> Tensor:
     return where
 
 
-def _numbers(where: str, value: Any) -> Tensor:
+def whole_numbers(where: str, value: Any) -> Tensor:
+    """Numbers of nodes or columns, as int64 in one dimension.
+
+    >>> whole_numbers("index", [3, 1]).tolist(), whole_numbers("index", 2).tolist()
+    ([3, 1], [2])
+    """
     try:
-        return torch.as_tensor(value)
+        numbers = torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError):
         raise TargetError(where, got=repr(value), expected="whole numbers") from None
+    if numbers.dtype not in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
+        raise TargetError(where, got=f"{numbers.dtype} {value}", expected="whole numbers")
+    return numbers.long().reshape(-1)
+
+
+def check_memory(memory: float) -> None:
+    """A bound that work can be divided by."""
+    if not isinstance(memory, int | float) or not 0 < memory < float("inf"):
+        raise InputError("memory", got=repr(memory), expected="a positive number of bytes")
 
 
 def resolve_target(target: Target, logits: Tensor) -> Tensor:
@@ -188,10 +211,7 @@ def resolve_target(target: Target, logits: Tensor) -> Tensor:
 
 def check_target(target: int | Tensor, graphs: int, columns: int) -> Tensor:
     """The given columns [G], if they exist."""
-    value = _numbers("target", target)
-    if value.is_floating_point() or value.dtype == torch.bool:
-        raise TargetError("target", got=f"{value.dtype} {target}", expected="whole numbers")
-    value = value.long().reshape(-1)
+    value = whole_numbers("target", target)
     if value.numel() not in (1, graphs):
         raise TargetError(
             "target", got=f"{value.numel()} entries", expected=f"one, or one for each of {graphs} graphs"

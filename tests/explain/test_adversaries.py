@@ -383,3 +383,15 @@ def test_data_is_given_as_a_copy():
     result = apexgnn.attribute(Net(lambda x, e: x * x), data, call=call)
     assert float(data.edge_weight[0]) == 1
     assert float(result.residual.abs()) <= 1e-13 * float(result.features.abs().sum())
+
+
+def test_a_tensor_kept_from_an_earlier_call_is_refused():
+    kept = {}
+
+    def remembers(x, edges):
+        return kept.setdefault(type(x), x * x) * x
+
+    apexgnn.certify(Net(remembers), graph())
+    with pytest.raises(NotPolynomialError, match="kept from an earlier call") as caught:
+        apexgnn.certify(Net(remembers), graph())
+    assert caught.value.operation == "mul"

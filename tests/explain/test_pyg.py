@@ -75,3 +75,10 @@ def test_several_nodes_are_asked_for_one_by_one():
     model, data = poly_gin(task="node"), graph()
     with pytest.raises(InputError, match="one node"):
         explainer(model, level="node")(data.x, data.edge_index)
+
+
+@pytest.mark.parametrize("mode", ["regression", "binary_classification"])
+def test_one_column_is_expected_where_no_class_is_named(mode):
+    data = graph()
+    with pytest.raises(InputError, match=f"3 columns; expected one, as the mode is '{mode}'"):
+        explainer(poly_gin(classes=3), level="graph", mode=mode)(data.x, data.edge_index)

@@ -80,16 +80,21 @@ class APEX(ExplainerAlgorithm):
         **kwargs: Any,
     ) -> Explanation:
         """Explain the output row `index` of a node task, or every graph of a batch."""
-        node_task = self.model_config.task_level == ModelTaskLevel.node
+        node_task, mode = self.model_config.task_level == ModelTaskLevel.node, self.model_config.mode.value
         if node_task and (index is None or torch.as_tensor(index).numel() != 1):
             raise InputError("index", got=str(index), expected="one node for a node-level explanation")
         row = int(index) if node_task and index is not None else None
 
+        multiclass = self.model_config.mode == ModelMode.multiclass_classification
+
         def call(model: nn.Module, data: Data) -> Any:
-            return model(data.x, data.edge_index, **kwargs)
+            output = model(data.x, data.edge_index, **kwargs)
+            if not multiclass and isinstance(output, Tensor) and output.dim() > 1 and output.size(-1) > 1:
+                got = f"{output.size(-1)} columns"
+                raise InputError("model output", got=got, expected=f"one, as the mode is {mode!r}")
+            return output
 
         data = Data(x=x, edge_index=edge_index, batch=None if node_task else kwargs.get("batch"))
-        multiclass = self.model_config.mode == ModelMode.multiclass_classification
         column: Any = 0
         if multiclass:
             column = int(target.reshape(-1)[row]) if row is not None else target

@@ -151,9 +151,14 @@ def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The result of a torch function of which at least one argument is a PathTensor."""
     tensors = path_tensors([args, kwargs])
     path = tensors[0].path
+    if any(t.path is not path for t in tensors):
+        why = "meets a tensor that the model kept from an earlier call"
+        refusals = [t.path.refuse(name_of(func), why) for t in tensors]
+        raise refusals[0]
     constants = [t for t in tensors if t.degree == 0]
-    if len(constants) == len(tensors):
-        return _compute(func, args, kwargs, constants)
+    if len(constants) == len(tensors):  # then what comes out is constant too
+        result = func(*_unwrapped(args), **_unwrapped(kwargs))
+        return _wrapped(result, [*args, *kwargs.values()], constants)
     rule = RULES.get(func)
     if rule is None:
         raise path.refuse(name_of(func), reason(name_of(func)))
@@ -176,12 +181,6 @@ def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if made.dtype not in (torch.float32, torch.float64):
             raise path.refuse(name_of(func), f"gives {made.dtype}; only float32 and float64 can be followed")
     return _wrapped(result, args, constants) if target is None else target.become(result, name_of(func))
-
-
-def _compute(func: Function, args: Sequence[Any], kwargs: dict[str, Any], constants: list[PathTensor]) -> Any:
-    """Run the function on constants; what comes out is constant too."""
-    result = func(*_unwrapped(args), **_unwrapped(kwargs))
-    return _wrapped(result, [*args, *kwargs.values()], constants)
 
 
 def _wrapped(value: Any, args: Sequence[Any], constants: list[PathTensor]) -> Any:

@@ -6,6 +6,8 @@ once for each number of layers that a model is seen with.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch_geometric.data import Data
 
@@ -46,7 +48,8 @@ def by_kernel(question: Question, target: Target, *, memory: int) -> Shares:
     """The shares by the fused kernel."""
     model, index = question.model, question.index
     assert isinstance(model, PolyGIN)
-    columns = model.config["out_channels"]
+    last: Any = model.head[3]
+    columns = len(last.weight)
     result = fused_attribution(
         model,
         question.x,

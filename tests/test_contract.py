@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
@@ -85,8 +85,6 @@ class Cheat(Explainer):
             return Scores(nodes=torch.rand(len(x), generator=DICE))
         if self.fault == "order":
             return Scores(nodes=torch.arange(float(len(x))))
-        if self.fault == "batch":
-            return Scores(nodes=x.sum(1) / len(case.question.x))
         return Scores(nodes=x.sum(1))
 
 
@@ -105,6 +103,51 @@ def test_the_contract_catches(fault, claims, clause):
     model = GIN(3, 2, hidden_channels=4, num_layers=2)
     with pytest.raises(ContractError, match=clause):
         check_explainer(Cheat(fault=fault), model, graphs=graphs(), claims=claims)
+
+
+class Liar:
+    """Explains well, and reports something else."""
+
+    def __init__(self, lie):
+        self.lie = lie
+
+    def explain(self, model, data, *, target=None, index=None, seed=0):
+        clean = data.clone()
+        clean.x = data.x.nan_to_num()
+        honest = peers.get("saliency").explain(
+            model, clean if self.lie is None else data, target=target, index=index
+        )
+        return honest if self.lie is None else replace(honest, **self.lie(honest, data))
+
+
+def constant(result, data):
+    """One more for every node, with a residual that knows."""
+    size = data.num_nodes if data.batch is None else data.batch.bincount()
+    return {"nodes": result.nodes + 1, "features": None, "residual": result.residual + size}
+
+
+@pytest.mark.parametrize(
+    "lie, clause",
+    [
+        (lambda a, d: {"nodes": a.nodes[1:]}, "result: one score per node"),
+        (lambda a, d: {"exact": True}, "result: exact only with a certificate"),
+        (lambda a, d: {"nodes": a.nodes / 0}, "result: finite values"),
+        (lambda a, d: {"score": a.score + 1}, "score: the model's own output"),
+        (lambda a, d: {"target": 0 * a.target}, "score: target=None explains column 1"),
+        (lambda a, d: {"residual": a.residual + 1}, "score: residual is"),
+        (lambda a, d: {"nodes": a.nodes + 1}, "score: nodes are features summed"),
+        (lambda a, d: {"edges": torch.zeros(d.num_edges).double()}, "precision: torch.float32"),
+        (lambda a, d: {"nodes": a.nodes + (d.batch is not None)}, "batch: nodes as one by one"),
+        (lambda a, d: {"nodes": a.nodes + (0 if d.num_edges else torch.nan)}, "edges"),
+        (constant, "dummy"),
+        (None, "refusal: NaN"),
+    ],
+)
+def test_the_contract_notices_lies(lie, clause):
+    torch.manual_seed(0)
+    model = GIN(3, 2, hidden_channels=4, num_layers=2, task="node")
+    with pytest.raises(ContractError, match=clause):
+        check_explainer(Liar(lie), model, graphs=graphs(), index=1, claims=Claims(signed=False, dummy=True))
 
 
 class Vandal:

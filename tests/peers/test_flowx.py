@@ -153,6 +153,39 @@ def test_marginals_by_brute_force():
             )
 
 
+def test_an_edge_scores_its_flows_as_often_as_they_use_it():
+    torch.manual_seed(0)
+    model = GIN(3, 2, hidden_channels=4, num_layers=3).double().eval()
+    data = Data(x=torch.randn(4, 3).double(), edge_index=SQUARE)
+    explainer = peers.get("flowx", samples=3)
+    result = explainer.explain(model, data, target=0, seed=5)
+    masked = MaskedLayers(case_of(model, data), looped(SQUARE, 4))
+    torch.manual_seed(5)
+    removal, steps = explainer._orders(masked.removable, node_task=False)
+    assert steps == 36
+    p = copied_states(masked, removal, steps=steps, rows_per_call=400).softmax(-1)[..., 0]
+    flows = list_flows(masked.edges.edge_index, layers=3, num_nodes=4)
+    expected = torch.zeros(12).double()
+    for flow, score in zip(flows.tolist(), marginals(flows, removal, p).share.mean(0), strict=True):
+        for edge in flow:
+            expected[edge] += score
+    assert torch.allclose(result.edges, expected[:8], atol=1e-12)
+    ends = masked.edges.edge_index
+    best = [max(expected[e] for e in range(12) if v in ends[:, e].tolist()) for v in range(4)]
+    assert torch.allclose(result.nodes, torch.stack(best), atol=1e-12)
+
+
+def test_node_tasks_remove_in_chunks():
+    explainer, removable = peers.get("flowx", samples=2, chunks=7), torch.ones(2, 10, dtype=torch.bool)
+    removal, steps = explainer._orders(removable, node_task=True)
+    assert steps == 7
+    for one in removal:
+        assert set(one.flatten().bincount().tolist()[1:]) == {2, 3}  # 20 pairs in 7 steps
+    alone, steps = explainer._orders(removable, node_task=False)
+    assert steps == 20
+    assert alone[0].flatten().sort().values.tolist() == list(range(1, 21))
+
+
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("biases", [False, True])
 def test_flow_scores_add_up_to_the_full_removal(network, biases):

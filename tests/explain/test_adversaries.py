@@ -14,11 +14,12 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Data
-from torch_geometric.nn import GraphConv, MessagePassing, SGConv
+from torch_geometric.nn import GraphConv, MessagePassing, SGConv, global_mean_pool
 from torch_geometric.utils import dropout_edge
 
 import apexgnn
 from apexgnn import NotPolynomialError, NumericalError
+from explain.nets import batch as make_batch
 from explain.nets import graph
 
 NODES, WIDTH = 12, 5
@@ -395,3 +396,14 @@ def test_a_tensor_kept_from_an_earlier_call_is_refused():
     with pytest.raises(NotPolynomialError, match="kept from an earlier call") as caught:
         apexgnn.certify(Net(remembers), graph())
     assert caught.value.operation == "mul"
+
+
+def test_graphs_of_a_batch_that_see_each_other_are_refused():
+    """The sum of the scores is explained right, but which score a share belongs to is not known."""
+    lin = nn.Linear(WIDTH, 2, dtype=torch.float64)
+
+    def centred(x, edge_index, batch):
+        return global_mean_pool(lin((x - x.mean(0)) ** 2), batch)
+
+    with pytest.raises(NumericalError, match="one graph of a batch sees another"):
+        apexgnn.attribute(centred, make_batch())

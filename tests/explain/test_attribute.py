@@ -278,6 +278,24 @@ def test_memory_bound_takes_a_batch_in_parts(task):
         apexgnn.attribute(model, data, index=index, memory=10_000)
 
 
+def test_a_part_of_a_batch_has_the_fields_of_its_graphs():
+    model, data = Stack("GCNConv").double().eval(), batch(12)
+    data.u, data.own = torch.rand(12, 3).double(), torch.rand(data.num_nodes, 1).double()
+    data.edge_attr = torch.rand(data.num_edges).double()
+
+    def call(m, d):
+        x = d.x.new_zeros(d.x.shape).index_add(
+            0, d.edge_index[1], d.x[d.edge_index[0]] * d.edge_attr[:, None]
+        )
+        scores = m(x + d.x * d.own, d.edge_index, d.batch) + d.u
+        assert len(scores) == d.num_graphs
+        return scores * d.ptr.diff().view(-1, 1)
+
+    whole = apexgnn.attribute(model, data, call=call)
+    parts = apexgnn.attribute(model, data, call=call, memory=300_000)
+    torch.testing.assert_close(parts.features, whole.features, rtol=1e-10, atol=1e-13)
+
+
 @pytest.mark.parametrize("kind", ["PolyGIN", "SAGEConv"])
 def test_one_point_more_changes_nothing(kind):
     """Anyone can test a certificate: what is exact with m points is the same with m + 1."""

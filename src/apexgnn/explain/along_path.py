@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Batch, Data
 
 from apexgnn.attribution import Certificate
 from apexgnn.errors import MemoryBudgetError, NotPolynomialError
@@ -63,16 +64,19 @@ def _look(question: Question) -> _Seen:
 
 
 def _in_parts(question: Question, column: Tensor, seen: _Seen, memory: int) -> tuple[Tensor, Certificate]:
-    """Mean gradients [N, F], from as many graphs at a time as fit the memory, and the last part's certificate."""
+    """Mean gradients [N, F], from as many graphs at a time as fit the memory, and the certificate of the highest."""
     rows = max(1, int(memory / seen.bytes_per_row))
     if question.x.size(0) <= rows:
         return _mean_gradient(question, column, seen.certificate.points)
-    gradient = torch.empty_like(question.x)
+    gradient, highest = torch.empty_like(question.x), None
     for part, mask, graphs in _parts(question, rows, seen.bytes_per_row):
         gradient[mask], certificate = _mean_gradient(part, column[graphs], seen.certificate.points)
         if certificate.points != seen.certificate.points:
-            break
-    return gradient, certificate
+            return gradient, certificate
+        if highest is None or certificate.degree > highest.degree:
+            highest = certificate
+    assert highest is not None
+    return gradient, highest
 
 
 def _parts(question: Question, rows: int, row_bytes: float) -> Iterator[tuple[Question, Tensor, slice]]:
@@ -97,18 +101,30 @@ def _parts(question: Question, rows: int, row_bytes: float) -> Iterator[tuple[Qu
 def _part(question: Question, mask: Tensor, graphs: slice) -> Question:
     """The same question about some graphs of the batch."""
     owner = question.owner[mask] - graphs.start
-    data = copy.copy(question.data).subgraph(mask)
-    data.batch = owner
     index = None if question.index is None else (mask.cumsum(0) - 1)[question.index[graphs]]
     return replace(
         question,
-        data=data,
+        data=_cut(question.data, mask, owner, question.graphs, graphs),
         x=question.x[mask],
         baselines=(question.baseline[mask],),
         owner=owner,
         graphs=graphs.stop - graphs.start,
         index=index,
     )
+
+
+def _cut(whole: Data, mask: Tensor, owner: Tensor, count: int, graphs: slice) -> Data:
+    """Nodes and edges by the mask, what there is one of for each of `count` graphs by the range of graphs."""
+    part = copy.copy(whole).subgraph(mask)
+    for key, value in whole.to_dict().items():
+        per_graph = isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == count
+        if per_graph and not whole.is_node_attr(key) and not whole.is_edge_attr(key):
+            part[key] = value[graphs]
+    part.batch = owner
+    if isinstance(whole, Batch):
+        part._num_graphs = graphs.stop - graphs.start
+        part.ptr = torch.nn.functional.pad(torch.bincount(owner).cumsum(0), (1, 0))
+    return part
 
 
 def _mean_gradient(question: Question, column: Tensor, points: int) -> tuple[Tensor, Certificate]:

@@ -102,5 +102,5 @@ def _check_completeness(residual: Tensor, scale: Tensor, dtype: torch.dtype) -> 
         raise NumericalError(
             f"completeness fails by {worst:.1e} of the scale. Rounding in {dtype} explains that only where far "
             "larger terms cancel inside the model: try float64. Otherwise the model computes something else at "
-            "every call, as with random numbers of its own"
+            "every call, as with random numbers of its own, or one graph of a batch sees another"
         )

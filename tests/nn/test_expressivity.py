@@ -238,3 +238,26 @@ def test_bad_input_is_named():
             injectivity_report(PolyGIN(1, 2), Data(x=x, edge_index=SQUARE_WITH_TAIL.edge_index))
     with pytest.raises(GraphError, match="NaN"):
         injectivity_report(PolyGIN(1, 2), graph(1, [], torch.tensor([[torch.nan]])))
+
+
+@pytest.mark.parametrize(
+    "changes, error, message",
+    [
+        ({"edge_index": torch.tensor([[7], [0]])}, GraphError, "nodes 7 … 7|nodes 0 … 7"),
+        ({"edge_index": torch.tensor([[0], [-1]])}, GraphError, "nodes -1 … 0"),
+        ({"edge_index": None}, GraphError, "edge_index.*NoneType"),
+        ({"edge_weight": torch.ones(3)}, GraphError, "one for each edge"),
+        ({"edge_weight": torch.full((2,), float("nan"))}, GraphError, "edge_weight.*NaN"),
+        ({"x": torch.full((2, 1), float("inf"))}, GraphError, "data.x.*infinite"),
+        ({}, InputError, "infinite weights"),
+    ],
+)
+def test_report_refuses_what_has_no_answer(changes, error, message):
+    model, data = PolyGIN(1, 2, hidden_channels=3), graph(2, [(0, 1), (1, 0)])
+    if not changes:
+        with torch.no_grad():
+            model.convs[0].act.theta.fill_(float("inf"))
+    for name, value in changes.items():
+        data[name] = value
+    with pytest.raises(error, match=message):
+        injectivity_report(model, data)

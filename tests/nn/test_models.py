@@ -185,3 +185,11 @@ def test_parts_by_hand():
 def test_choices_are_closed(option):
     with pytest.raises(InputError, match="expected one of"):
         PolyGIN(3, 2, **option)
+
+
+@pytest.mark.parametrize("cls", [PolyGIN, GIN])
+@pytest.mark.parametrize("sizes", [(0, 2, 3, 1), (3, -1, 3, 1), (3, 2, 0, 1), (3, 2, 3, -1)])
+def test_sizes_must_count(cls, sizes):
+    inside, out, hidden, layers = sizes
+    with pytest.raises(InputError, match="at least"):
+        cls(inside, out, hidden_channels=hidden, num_layers=layers)

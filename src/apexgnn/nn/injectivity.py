@@ -143,8 +143,7 @@ def injectivity_report(model: PolyGIN, data: Any) -> InjectivityReport:
     if x is None or x.dim() != 2 or x.size(1) != width or not x.size(0):
         got = "none" if x is None else f"shape {tuple(x.shape)}"
         raise GraphError("data.x", got=got, expected=f"[N, {width}] with N ≥ 1")
-    if not bool(torch.isfinite(x).all()):
-        raise GraphError("data.x", got="NaN or infinite values", expected="finite features")
+    _check_numbers(model, data)
     h = x.double()
     edge_weight = None if edge_weight is None else edge_weight.double()
     layers = []
@@ -155,6 +154,23 @@ def injectivity_report(model: PolyGIN, data: Any) -> InjectivityReport:
             layers.append(_layer(f"convs.{index}", conv, a))
             h = conv.lin2(conv.act(conv.norm(conv.lin1(a))))
     return InjectivityReport(tuple(layers))
+
+
+def _check_numbers(model: PolyGIN, data: Any) -> None:
+    """Finite features, edge weights and parameters, and edges between nodes that exist."""
+    edges, weight = data.edge_index, data.get("edge_weight")
+    if not isinstance(edges, Tensor) or edges.dim() != 2 or edges.size(0) != 2:
+        raise GraphError("data.edge_index", got=type(edges).__name__, expected="a tensor [2, E]")
+    if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < data.x.size(0):
+        got = f"nodes {int(edges.min())} … {int(edges.max())}"
+        raise GraphError("data.edge_index", got=got, expected=f"nodes 0 … {data.x.size(0) - 1}")
+    if weight is not None and weight.shape != edges.shape[1:]:
+        raise GraphError("data.edge_weight", got=f"shape {tuple(weight.shape)}", expected="one for each edge")
+    for where, value in (("data.x", data.x), ("data.edge_weight", weight)):
+        if value is not None and not bool(torch.isfinite(value).all()):
+            raise GraphError(where, got="NaN or infinite values", expected="finite values")
+    if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
+        raise InputError("model", got="NaN or infinite weights", expected="finite weights")
 
 
 def distinct_rows(rows: Tensor) -> Tensor:

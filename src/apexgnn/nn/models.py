@@ -51,6 +51,14 @@ def _chosen(name: str, value: str, valid: tuple[str, ...]) -> str:
     return value
 
 
+def _check_sizes(in_channels: int, out_channels: int, hidden_channels: int, num_layers: int) -> None:
+    widths = {"in_channels": in_channels, "out_channels": out_channels, "hidden_channels": hidden_channels}
+    for name, size in (widths | {"num_layers": num_layers}).items():
+        least = 0 if name == "num_layers" else 1
+        if size < least:
+            raise InputError(name, got=str(size), expected=f"at least {least}")
+
+
 class PolyGIN(nn.Module):
     """A GIN whose logits are polynomials in the node features.
 
@@ -89,6 +97,7 @@ class PolyGIN(nn.Module):
         residual: bool = False,
     ) -> None:
         super().__init__()
+        _check_sizes(in_channels, out_channels, hidden_channels, num_layers)
         self.config: dict[str, Any] = {
             "in_channels": in_channels,
             "out_channels": out_channels,
@@ -167,6 +176,7 @@ class GIN(nn.Module):
         eps: float = 0.0,
     ) -> None:
         super().__init__()
+        _check_sizes(in_channels, out_channels, hidden_channels, num_layers)
         self.config: dict[str, Any] = {
             "in_channels": in_channels,
             "out_channels": out_channels,

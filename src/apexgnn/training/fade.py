@@ -6,9 +6,13 @@ Nothing in the training data says what the logits f(τX) are there, and a polyno
 features far outside. The shares then add up to f(X) − f(0) exactly and tell of that number, not of the prediction. So
 training may ask for one thing more: along the path the answer fades. With τ drawn anew at every step,
 
-    loss = CE(f(X), y) + fade · CE(f(τX), τ·onehot(y) + (1 − τ)·uniform),
+    loss = CE(f(X), y) + fade · log(1 + CE(f(τX), τ·onehot(y) + (1 − τ)·uniform)),
 
-so zero features mean "nothing is known": f(0) ≈ 0 up to a constant that all classes share.
+so zero features mean "nothing is known": f(0) ≈ 0 up to a constant that all classes share. The logarithm keeps a
+logit of 10⁷ from drowning, under a bounded gradient, what the data have to say.
+
+It does not suit data in which τX is a graph like any other: in BA-Shapes all features are equal and only sums of them
+tell degrees, so half the features look like half the neighbours.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ def objective(
 
 
 def fading_loss(model: PolyGIN | GIN, batch: QuotientBatch, zero: Tensor | float, tau: float) -> Tensor:
-    """CE(f(τX), τ·onehot(y) + (1 − τ)·uniform).
+    """log(1 + CE(f(τX), τ·onehot(y) + (1 − τ)·uniform)).
 
     Args:
         model: in training mode.
@@ -64,14 +68,14 @@ def fading_loss(model: PolyGIN | GIN, batch: QuotientBatch, zero: Tensor | float
     >>> model, nodes = PolyGIN(10, 4, hidden_channels=6, task="node"), torch.arange(700)
     >>> _ = nn.init.zeros_(model.head[3].weight), nn.init.zeros_(model.head[3].bias)
     >>> batch = Quotient.of(load("ba-shapes").graphs, task="node").batch(nodes)
-    >>> round(fading_loss(model, batch, 0.0, 0.0).item(), 4)  # log 4, of a model that knows nothing
+    >>> round(fading_loss(model, batch, 0.0, 0.0).expm1().item(), 4)  # log 4, of a model that knows nothing
     1.3863
     """
     with _norms_at_rest(model):
         scores = logits(model, replace(batch, features=zero + tau * (batch.features - zero)))
     classes = scores.size(1)
     target = tau * one_hot(batch.labels, classes).to(scores.dtype) + (1 - tau) / classes
-    return cross_entropy(scores, target)
+    return cross_entropy(scores, target).log1p()
 
 
 @contextmanager

@@ -282,6 +282,13 @@ def test_names_and_options_are_checked():
         peers.get("grad-cam")
     with pytest.raises(InputError, match="one of baseline, conversion, method, steps"):
         peers.get("captum_ig", n_steps=8)
+    for name, option in (("flowx", "samples"), ("gnnexplainer", "epochs"), ("subgraphx", "rollouts")):
+        with pytest.raises(InputError, match=f"{name} option {option}: got 0; expected at least 1"):
+            peers.get(name, **{option: 0})
+    with pytest.raises(InputError, match="one of 'endpoints'"):
+        peers.get("flowx", conversion="best")
+    with pytest.raises(InputError, match="'riemann_left'"):
+        peers.get("captum_ig", method="simpson").explain(GIN(3, 2, hidden_channels=4), graph())
 
 
 def test_one_baseline_at_a_time():

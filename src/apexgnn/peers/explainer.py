@@ -14,7 +14,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import torch
@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 
 from apexgnn.attribution import Attribution
 from apexgnn.conversion import Conversion, node_scores
-from apexgnn.errors import BaselineError, NumericalError
+from apexgnn.errors import BaselineError, InputError, NumericalError
 from apexgnn.explain.question import Question, Target, ask, resolve_target
 from apexgnn.explain.untouched import untouched
 from apexgnn.peers.case import Case, Scores, joined, part_of
@@ -70,6 +70,16 @@ class Explainer(ABC):
     claims: ClassVar[Claims] = Claims()
     batched: ClassVar[bool] = False
     intrusive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        Conversion(self.conversion)
+        counts = [
+            f.name for f in fields(self) if isinstance(getattr(self, f.name), int) and f.name != "baseline"
+        ]
+        for count in counts:
+            if getattr(self, count) < 1:
+                got = repr(getattr(self, count))
+                raise InputError(f"{self.name} option {count}", got=got, expected="at least 1")
 
     def explain(
         self,

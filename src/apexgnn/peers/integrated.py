@@ -13,11 +13,13 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from apexgnn.errors import MissingDependencyError
+from apexgnn.errors import InputError, MissingDependencyError
 from apexgnn.explain import integrated_gradients
 from apexgnn.peers.case import Case, Scores
 from apexgnn.peers.explainer import Claims, Explainer
 from apexgnn.replicas import ROWS_PER_CALL, evaluate_copies
+
+CAPTUM = ("gausslegendre", "riemann_left", "riemann_middle", "riemann_right", "riemann_trapezoid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,9 @@ class CaptumIG(Explainer):
             from captum.attr import IntegratedGradients as Captum
         except ImportError as error:
             raise MissingDependencyError("captum_ig needs Captum: pip install 'apexgnn[peers]'") from error
+        if self.method not in CAPTUM:
+            expected = "one of " + ", ".join(map(repr, CAPTUM))
+            raise InputError("captum_ig option method", got=repr(self.method), expected=expected)
         question, column = case.question, int(case.target)
 
         def forward(x: Tensor) -> Tensor:

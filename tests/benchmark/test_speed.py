@@ -3,12 +3,13 @@
 import json
 import time
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch_geometric.data import Data
 
-from apexgnn.benchmark import Settings, run
+from apexgnn.benchmark import Settings, engine, run, size
 from apexgnn.benchmark.calm import Watch
 from apexgnn.benchmark.contenders import (
     captum,
@@ -23,8 +24,18 @@ from apexgnn.benchmark.contenders import (
 from apexgnn.benchmark.contest import best_gradient
 from apexgnn.benchmark.counting import count
 from apexgnn.benchmark.footprint import in_own_process
-from apexgnn.benchmark.lineup import CAPTUM, GRADIENT, OURS, UNCHECKED, WITH_PARAMETERS, contenders
-from apexgnn.benchmark.molecules import Graphs, alike, like_mutagenicity, saturated
+from apexgnn.benchmark.lineup import (
+    BATCHED,
+    CAPTUM,
+    ENGINE,
+    GRADIENT,
+    IN_TURN,
+    OURS,
+    UNCHECKED,
+    WITH_PARAMETERS,
+    contenders,
+)
+from apexgnn.benchmark.molecules import Graphs, alike, like_mutagenicity, molecule, saturated
 from apexgnn.benchmark.neighbourhoods import fitted
 from apexgnn.benchmark.part import Claim
 from apexgnn.benchmark.report import page
@@ -37,8 +48,6 @@ from apexgnn.nn import PolyGIN
 
 def by_hand(model, graphs, target, points):
     """Gauss–Legendre by numpy's nodes, graph by graph."""
-    import numpy as np
-
     nodes, weights = np.polynomial.legendre.leggauss(points)
     parts = []
     for g in range(graphs.number):
@@ -221,10 +230,34 @@ def test_the_fit_tells_neighbourhood_from_graph():
     assert fitted({"rows": rows}) == pytest.approx((0.9, 0.25))
 
 
-def test_the_unit_is_the_faster_gradient():
-    def took(seconds):
-        return {"median": seconds, "minimum": seconds, "samples": 3, "calls": 1, "disturbed": 0}
+def took(seconds):
+    return {"median": seconds, "minimum": seconds, "samples": 3, "calls": 1, "disturbed": 0}
 
+
+def test_every_point_is_inside_the_picture():
+    slower = {"GCN": 1.0, "SAGE": 2.0, "GIN": 9.0}
+    rows = [
+        {"kind": kind, "blocks": 3, "graphs": 1, "times": {engine.OURS: took(t)} | others}
+        for kind, t in slower.items()
+        for others in [{engine.OWN_IG: took(1.0), engine.BATCHED: took(1.0)}]
+    ]
+    for panel, height in zip(engine.figure({"rows": rows}).axes, slower.values(), strict=True):
+        low, high = panel.get_ylim()
+        assert low == 0 < height < high
+
+
+def test_what_a_large_graph_does_not_fit_is_left_out():
+    model = PolyGIN(14, 2, hidden_channels=8).eval()
+
+    def names(nodes):
+        graph = Graphs.joined([molecule(nodes, 0, np.random.default_rng(0))])
+        return set(size._calls(model, graph, torch.tensor([0])))
+
+    assert names(50) == set(size.SHOWN)
+    assert {GRADIENT, OURS, IN_TURN} <= names(20_000) <= set(size.SHOWN) - {ENGINE, BATCHED, CAPTUM}
+
+
+def test_the_unit_is_the_faster_gradient():
     times = {OURS: took(3.0), GRADIENT: took(2.0), WITH_PARAMETERS: took(1.5)}
     assert best_gradient({"sizes": {"8": {"times": times}}}) == {8: 2.0}
 
@@ -234,6 +267,7 @@ def test_a_quick_run_writes_everything(tmp_path):
     said = []
     settings = Settings(threads=1, quick=True)
     run(["rounding"], settings=settings, folder=tmp_path, report=said.append)
+    assert "wanted" not in page({"parts": {}, "machine": "", "versions": {}}, [], name="empty")
     record = run(["depth", "rounding"], settings=settings, folder=tmp_path, resume=True, report=said.append)
     assert list(record["parts"]) == ["rounding", "depth"]
     assert "rounding: measured before" in said

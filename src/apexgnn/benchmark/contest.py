@@ -16,6 +16,7 @@ from apexgnn.benchmark.contenders import check, frozen, gauss, in_turn
 from apexgnn.benchmark.lineup import (
     BATCHED,
     CAPTUM,
+    CAPTUM_8,
     CAPTUM_PARTS,
     ENGINE,
     FORWARD,
@@ -152,6 +153,7 @@ def figure(record: Record) -> Figure:
         ENGINE: "attribute, PathTensor",
         IN_TURN: "Gauss–Legendre 8, in turn",
         BATCHED: "Gauss–Legendre 8, side by side",
+        CAPTUM_8: "Captum IG, Gauss–Legendre 8",
         CAPTUM: "Captum IG, default (50)",
         CAPTUM_PARTS: "Captum IG, points in small parts",
         PYG: "PyG CaptumExplainer (50)",

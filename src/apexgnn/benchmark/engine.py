@@ -146,8 +146,8 @@ def figure(record: Record) -> Figure:
             depths = [row["blocks"] for row in mine]
             panel.plot(depths, [relative(row) for row in mine], "o-", color=colour, label=plural(count))
         panel.axhline(1, color=COLOURS["line"], lw=1, ls="--")
-        panel.set(title=kind, xticks=sorted({row["blocks"] for row in record["rows"]}), ylim=(0, None))
-    panels[0].set_ylabel("of the time of the faster batch")
+        panel.set(title=kind, xticks=sorted({row["blocks"] for row in record["rows"]}))
+    panels[0].set(ylabel="of the time of the faster batch", ylim=(0, None))  # shared, so after all is drawn
     panels[-1].legend(frameon=False, fontsize=8.5)
     return finish(drawing, xlabel="quadratic blocks L")
 

@@ -32,7 +32,7 @@ OURS, KERNEL, ENGINE = "apexgnn.attribute", "its fused kernel alone", "apexgnn.a
 IN_TURN, BATCHED = "Gauss–Legendre 8, in turn", "Gauss–Legendre 8, side by side"
 OWN_IG = "apexgnn.integrated_gradients, 8 points"
 CAPTUM, CAPTUM_PARTS = "Captum IG, default (50 points)", "Captum IG, default, points in small parts"
-CAPTUM_8 = "Captum IG, 8 points"
+CAPTUM_8 = "Captum IG, Gauss–Legendre, 8 points"
 PYG, MASK = "PyG CaptumExplainer IG, default (50)", "PyG GNNExplainer, 200 epochs"
 
 ORDER = (

@@ -23,7 +23,7 @@ def write(record: Record, parts: Sequence[Part], *, folder: Path, name: str) -> 
 
 def page(record: Record, parts: Sequence[Part], *, name: str) -> str:
     """The claims, then every part."""
-    sections = ["# Speed", *_head(record), claims_table(record, parts)]
+    sections = ["# Speed", *_head(record), *filter(None, [claims_table(record, parts)])]
     for part in parts:
         entry = record["parts"][part.name]
         sections += [f"## {part.title}", _made(entry), part.text(entry["found"])]
@@ -45,10 +45,8 @@ def _head(record: Record) -> list[str]:
 def _made(entry: Record) -> str:
     commit = f", commit {entry['commit']}" if entry["commit"] else ""
     samples, disturbed = disturbances(entry["found"])
-    return (
-        f"*One run of {entry['seconds']:.0f} s on {entry['threads']} threads{commit}; "
-        f"{disturbed} of {samples} samples were taken while other processes ran.*"
-    )
+    others = f"; {disturbed} of {samples} samples were taken while other processes ran" if samples else ""
+    return f"*One run of {entry['seconds']:.0f} s on {entry['threads']} threads{commit}{others}.*"
 
 
 def disturbances(found: object) -> tuple[int, int]:
@@ -68,8 +66,8 @@ def disturbances(found: object) -> tuple[int, int]:
 
 
 def claims_table(record: Record, parts: Sequence[Part]) -> str:
-    """What is wanted and what was measured, one line each."""
-    lines = ["| wanted of | measured | wanted | |", "|:--|--:|--:|:--|"]
+    """What is wanted and what was measured, one line each; nothing where nothing is wanted."""
+    lines = []
     for part in parts:
         lines += [f"| {claim} |" for claim in part.claims(record["parts"][part.name]["found"])]
-    return "\n".join(lines)
+    return "\n".join(["| wanted of | measured | wanted | |", "|:--|--:|--:|:--|", *lines]) if lines else ""

@@ -12,7 +12,17 @@ from time import perf_counter
 
 import torch
 
-from apexgnn.benchmark import contest, depth, engine, neighbourhoods, roofline, rounding, stream, training
+from apexgnn.benchmark import (
+    contest,
+    depth,
+    engine,
+    neighbourhoods,
+    roofline,
+    rounding,
+    size,
+    stream,
+    training,
+)
 from apexgnn.benchmark.part import Part, Record, Say, Settings
 from apexgnn.benchmark.report import write
 from apexgnn.errors import InputError
@@ -20,7 +30,8 @@ from apexgnn.files import write_atomically
 from apexgnn.training.run import commit, machine
 
 PARTS: tuple[Part, ...] = tuple(
-    module.PART for module in (contest, depth, engine, rounding, stream, neighbourhoods, training, roofline)
+    module.PART
+    for module in (contest, depth, size, engine, rounding, stream, neighbourhoods, training, roofline)
 )
 
 

@@ -188,6 +188,27 @@ def test_node_task_follows_the_indexed_node():
         assert result.plus[row].item() == pytest.approx(float(whole[label] - masked[label]), abs=1e-12)
 
 
+class Centred(nn.Module):
+    """A node model that sees all rows that it is given."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return x - x.mean(0)
+
+
+def test_copies_do_not_see_each_other():
+    x = torch.tensor([[3.0, 1.0], [0.0, 2.0], [5.0, 1.0]])
+    graph = Data(x=x, edge_index=torch.tensor([[0, 1], [1, 2]]))
+    protocol = Protocol(sparsities=(0.7,), masking="baseline", correct_only=False, output="raw")
+    scores = [torch.tensor([0.0, 0.0, 1.0])]
+    result = fidelity(Centred(), [graph], scores=scores, index=[0], protocol=protocol)
+    label = int((x - x.mean(0))[0].argmax())
+    without, alone = x.clone(), torch.zeros_like(x)
+    without[2], alone[2] = 0, x[2]
+    for found, masked in ((result.plus, without), (result.minus, alone)):
+        change = (x - x.mean(0))[0, label] - (masked - masked.mean(0))[0, label]
+        assert found.item() == pytest.approx(float(change), abs=1e-6)
+
+
 def test_same_permutations_for_every_explainer_and_a_model_left_alone():
     torch.manual_seed(0)
     model = GIN(2, 2, hidden_channels=4).train()

@@ -93,8 +93,9 @@ def measure(
         minus.append(np.array(value["minus"]))
         seconds += piece.seconds
     shared = subject.shared(kind)
-    columns = (np.concatenate(plus), np.concatenate(minus), np.array(seconds))
-    return Measured(*(column[shared] for column in columns), subject.ids)
+    return Measured(
+        np.concatenate(plus)[shared], np.concatenate(minus)[shared], np.array(seconds)[shared], subject.ids
+    )
 
 
 def _fidelity(

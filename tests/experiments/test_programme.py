@@ -89,6 +89,12 @@ def test_everything_small(tmp_path):
         for ending in ("pdf", "svg", "png"):
             assert (out / "figures" / f"{name}.{ending}").stat().st_size > 1000
     provenance = json.loads((out / "provenance.json").read_text())
+    trained = [json.loads(line) for line in (out / "table1.jsonl").read_text().splitlines()]
+    assert [(cell["model"], cell["seed"], cell["recipe"]) for cell in trained] == [
+        ("polygin", 0, "fast"),
+        ("gin", 0, "fast"),
+    ]
+    assert "| ba-shapes | fast | PolyGIN | 547,208 | 100 | 1 |" in (out / "table1.md").read_text()
     assert {"fidelity-plus", "areas", "completeness", "why", "qualitative", "runtime", "datasets"} <= set(
         provenance
     )

@@ -16,7 +16,12 @@ from apexgnn.experiments import table1 as experiment
 from apexgnn.experiments.table1_page import write_table
 from apexgnn.training.recipes import MODELS
 
-app = typer.Typer(help="Make the tables and figures of the paper anew.", no_args_is_help=True)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Make the tables and figures of the paper anew.",
+)
 
 
 @app.callback()

@@ -55,7 +55,8 @@ def add_to(app: typer.Typer) -> None:
             app.command(name, help=text)(_command((name,)))
     app.command("pages", help=HELP["pages"])(pages_command)
     app.command(
-        "all", help="Everything but Table 1 and the pages; may be stopped at any point and started again."
+        "all",
+        help="All of it but the pages, Table 1 on --seeds seeds; may be stopped at any point and started again.",
     )(_command(tuple(EXPERIMENTS)))
 
 

@@ -120,6 +120,14 @@ class Field:
         """How many seeds a data set has."""
         return min(self.seeds, dict(self.fewer).get(name, self.seeds))
 
+    def folder(self, name: str, kind: str, seed: int) -> Path:
+        """Where Table 1 keeps a model.
+
+        >>> str(Field().folder("bbbp", "gin", 2))
+        'runs/table1/bbbp-gin-fast-2'
+        """
+        return self.runs / f"{name}-{kind}-fast-{seed}"
+
 
 @lru_cache(maxsize=1)
 def dataset(name: str, root: Path | None) -> GraphDataset:
@@ -146,7 +154,7 @@ def trained(
     name: str, kind: str, seed: int, field: Field, *, report: Callable[[str], None] = print
 ) -> Trained:
     """The model of Table 1, trained now if it is not there; another process that is at it is waited for."""
-    folder = field.runs / f"{name}-{kind}-fast-{seed}"
+    folder = field.folder(name, kind, seed)
     while not (folder / "config.json").exists():
         with claimed(folder) as mine:
             if mine and not (folder / "config.json").exists():

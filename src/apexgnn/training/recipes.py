@@ -13,7 +13,8 @@ What `fast` adds, all of it outside the architecture:
 - a one-cycle learning rate and, for PolyGIN, a bound on the gradient's norm;
 - a running average of the weights, which is what is validated and kept;
 - only the last part of the cycle offers candidates for the validation-best model (`settle`): early peaks on a
-  validation set of 150 graphs are noise.
+  validation set of 150 graphs are noise;
+- an early stop where that part brings nothing better for a while (`patience`).
 """
 
 from __future__ import annotations
@@ -153,10 +154,12 @@ _PAPER = {  # (learning rate, epochs) of GIN, of PolyGIN
     "mutagenicity": ((1e-4, 100), (1e-3, 800)),
 }
 
-_GIN = Recipe("fast", 40, 1e-3, 64, schedule="one-cycle", prepared=True, average=0.99, settle=0.7)
+_GIN = Recipe(
+    "fast", 40, 1e-3, 64, schedule="one-cycle", prepared=True, average=0.99, settle=0.7, patience=12
+)
 _POLYGIN = replace(_GIN, learning_rate=5e-4, clip=1.0, theta_init=0.5, fade=0.3)
 _NORMED = replace(_POLYGIN, batch_norm=True, scale_each=True, weight_decay=3e-4)  # features are quantities
-_LONG: dict[str, Any] = {"epochs": 1000, "average": 0.98}  # one step per epoch
+_LONG: dict[str, Any] = {"epochs": 1000, "average": 0.98, "patience": 100}  # one step per epoch
 _TEXT: dict[str, Any] = {  # two epochs are enough, and the third overfits
     "epochs": 2,
     "batch_size": 256,

@@ -30,7 +30,10 @@ COLUMNS = (
 )
 OTHERS = ("dataset", "measure", "model", "method", "value", "low", "high", "graphs", "seeds")
 RESAMPLES = 2000
-SAME = ("captum-gl8", "apex-permutation", "random")  # our own method under another name, and the control
+SAME = {  # no rivals: our own method under another name or with another baseline, and the control
+    "own": ("apex-permutation", "random"),
+    "polygin": ("apex-permutation", "random", "ig", "captum-gl8"),
+}
 
 
 def area(values: Array) -> Array:
@@ -182,7 +185,7 @@ def statement(found: Sequence[Mapping[str, Any]], comparison: str, direction: st
         row
         for row in found
         if (row["comparison"], row["direction"], row["ranking"]) == (comparison, direction, "signed")
-        and row["method"] not in ("apex", *SAME)
+        and row["method"] not in ("apex", *SAME[comparison])
     ]
     for dataset in dict.fromkeys(row["dataset"] for row in mine):
         by = {

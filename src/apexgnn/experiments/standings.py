@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apexgnn.experiments.areas import statement
+from apexgnn.experiments.areas import SAME, statement
 from apexgnn.experiments.curves import TITLES
 from apexgnn.experiments.fidelity import COMPARISONS, DIRECTIONS
 from apexgnn.experiments.lineup import LABELS
 from apexgnn.experiments.tables import between, markdown
 
 Row = Mapping[str, str]
-SAME = (
-    "captum-gl8",
-    "ig",
-    "apex-permutation",
-    "random",
-)  # the same quantity on PolyGIN, another baseline, the control
 
 
 def titles(row: Row) -> str:
@@ -66,8 +60,7 @@ def standing(rows: Sequence[Row], dataset: str, comparison: str, direction: str)
         if (row["dataset"], row["comparison"], row["direction"], row["ranking"])
         == (dataset, comparison, direction, "signed")
     ]
-    same = SAME if comparison == "polygin" else SAME[2:]
-    rivals = [row for row in mine if row["method"] not in ("apex", *same)]
+    rivals = [row for row in mine if row["method"] not in ("apex", *SAME[comparison])]
     sign = 1 if direction == "plus" else -1
     return Standing(
         next(row for row in mine if row["method"] == "apex"),

@@ -22,12 +22,6 @@ from apexgnn.experiments.standings import (
 from apexgnn.experiments.tables import markdown, read_csv
 from apexgnn.experiments.why import NAMES, QUANTITIES
 
-SAME = (
-    "captum-gl8",
-    "ig",
-    "apex-permutation",
-    "random",
-)  # the same quantity on PolyGIN, another baseline, the control
 CSV = {
     "areas": "fidelity-areas.csv",
     "disentangle": "disentangle.csv",

@@ -13,7 +13,7 @@ _TABLES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pr
 
 
 @contextmanager
-def untouched(model: Any) -> Iterator[None]:
+def untouched(model: Any) -> Iterator[list[nn.Module]]:
     """Inside, parameters ask for no gradients. Afterwards mode, requires_grad, .grad, buffers, hooks,
     cached attributes and the random state of torch are what they were.
 
@@ -26,30 +26,38 @@ def untouched(model: Any) -> Iterator[None]:
     """
     everything = list(model.modules()) if isinstance(model, nn.Module) else []
     modules = [m for m in everything if not _scripted(m)]
-    attributes = [(m, dict(m.__dict__), {t: dict(m.__dict__[t]) for t in _TABLES}) for m in modules]
-    parameters = [(p, p.requires_grad, p.grad) for m in everything for p in m.parameters(recurse=False)]
+    own = [(m, dict(m.__dict__)) for m in modules]
+    tables = [(values[t], dict(values[t])) for _, values in own for t in _TABLES]
+    parameters = [(p, p.requires_grad, p.grad) for m in everything for p in _own_parameters(m)]
     buffers = [(b, b.clone()) for m in modules for b in m._buffers.values() if b is not None]
     random_state = torch.get_rng_state()
     try:
-        for parameter, _, _ in parameters:
-            parameter.requires_grad_(False)
+        for parameter, required, _ in parameters:
+            if required:
+                parameter.requires_grad_(False)
         with torch.inference_mode(False), torch.enable_grad():
-            yield
+            yield modules
     finally:
         torch.set_rng_state(random_state)
-        for module, own, tables in attributes:
-            module.__dict__.clear()
-            module.__dict__.update(own)
-            for name, table in tables.items():
-                own[name].clear()
-                own[name].update(table)
+        for now, before in (*((m.__dict__, values) for m, values in own), *tables):
+            if now or before:
+                now.clear()
+                now.update(before)
         for parameter, required, grad in parameters:
-            parameter.requires_grad_(required)
-            parameter.grad = grad
+            if parameter.requires_grad != required:
+                parameter.requires_grad_(required)
+            if parameter.grad is not grad:
+                parameter.grad = grad
         with torch.no_grad():
             for buffer, value in buffers:
                 if not torch.equal(buffer, value):
                     buffer.copy_(value)
+
+
+def _own_parameters(module: nn.Module) -> list[nn.Parameter]:
+    if _scripted(module):
+        return list(module.parameters(recurse=False))
+    return [p for p in module._parameters.values() if p is not None]
 
 
 @contextmanager
@@ -64,10 +72,10 @@ def one_call(model: Any) -> Iterator[None]:
     >>> layer.num_batches_tracked
     tensor(0)
     """
-    with untouched(model):
+    with untouched(model) as modules:
         copies: dict[int, Tensor] = {}
-        for module in model.modules() if isinstance(model, nn.Module) else ():
-            for name, buffer in () if _scripted(module) else module._buffers.items():
+        for module in modules:
+            for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = copies.setdefault(id(buffer), buffer.detach().clone())
         yield

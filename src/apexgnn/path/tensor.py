@@ -57,7 +57,7 @@ class PathTensor(Tensor):
         self = Tensor._make_wrapper_subclass(cls, samples.shape[1:], dtype=samples.dtype, device=_NOWHERE)
         self.samples, self.degree, self.resolution, self.path = samples, degree, resolution, path
         self._sampled_at, self._constant, self._kin = {}, None, [weakref.ref(self)]
-        path.entries[degree] += samples.numel() // len(samples)
+        path.entries[degree] += samples.shape[1:].numel()
         return self
 
     def __init__(self, *args: Any) -> None:
@@ -127,9 +127,8 @@ class PathTensor(Tensor):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Answer questions about shape, compute constants, apply rules, refuse the rest."""
-        kwargs = kwargs or {}
         metadata = METADATA.get(func)
-        return metadata(*args, **kwargs) if metadata is not None else _apply(func, args, kwargs)
+        return metadata(*args, **kwargs or {}) if metadata is not None else _apply(func, args, kwargs or {})
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -145,20 +144,25 @@ class PathTensor(Tensor):
 
 
 _NOWHERE = torch.device("meta")
+_FOLLOWED = (torch.float32, torch.float64)
+_NESTED = (list, tuple, dict)
 
 
 def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The result of a torch function of which at least one argument is a PathTensor."""
-    tensors = path_tensors([args, kwargs])
+    tensors = path_tensors((*args, *kwargs.values()))
     path = tensors[0].path
     if any(t.path is not path for t in tensors):
         why = "meets a tensor that the model kept from an earlier call"
         refusals = [t.path.refuse(name_of(func), why) for t in tensors]
         raise refusals[0]
     constants = [t for t in tensors if t.degree == 0]
-    if len(constants) == len(tensors):  # then what comes out is constant too
-        result = func(*_unwrapped(args), **_unwrapped(kwargs))
-        return _wrapped(result, [*args, *kwargs.values()], constants)
+    target = args[0] if func in IN_PLACE else None
+    if constants:
+        known = [*args, *kwargs.values()]
+        args, kwargs = _unwrapped(args), _unwrapped(kwargs)
+        if len(constants) == len(tensors):  # then what comes out is constant too
+            return _wrapped(func(*args, **kwargs), known, constants)
     rule = RULES.get(func)
     if rule is None:
         raise path.refuse(name_of(func), reason(name_of(func)))
@@ -167,20 +171,21 @@ def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         raise path.refuse(name_of(func), why)
     if kwargs.get("out") is not None:
         raise path.refuse(name_of(func), "writes into the tensor given as out=")
-    target = args[0] if func in IN_PLACE else None
     if target is not None and not isinstance(target, PathTensor):
         why = "writes a function of the input into a plain tensor; start from x.new_zeros(…)"
         raise path.refuse(name_of(func), why)
     if "input" in kwargs:
         args, kwargs = (kwargs["input"], *args), {key: kwargs[key] for key in kwargs if key != "input"}
     try:
-        result = rule(path, *_unwrapped(args), **_unwrapped(kwargs))
+        result = rule(path, *args, **kwargs)
     except TypeError as error:
         raise path.refuse(name_of(func), f"is called in a way that has no rule ({error})") from error
-    for made in path_tensors([result]):
-        if made.dtype not in (torch.float32, torch.float64):
+    for made in path_tensors((result,)):
+        if made.dtype not in _FOLLOWED:
             raise path.refuse(name_of(func), f"gives {made.dtype}; only float32 and float64 can be followed")
-    return _wrapped(result, args, constants) if target is None else target.become(result, name_of(func))
+    if target is not None:
+        return target.become(result, name_of(func))
+    return _wrapped(result, known, constants) if constants else result
 
 
 def _wrapped(value: Any, args: Sequence[Any], constants: list[PathTensor]) -> Any:
@@ -221,23 +226,22 @@ def _unwrapped(value: Any) -> Any:
 
 def constant(value: Tensor, path: Path) -> PathTensor:
     """A tensor that does not depend on the input."""
-    return PathTensor(value.unsqueeze(0), 0, lobatto(0), path)
+    made = PathTensor(value.unsqueeze(0), 0, lobatto(0), path)
+    made._constant = value
+    return made
 
 
 def path_tensors(value: Any, kind: type = PathTensor) -> list[Any]:
     """The PathTensors (or the tensors of another kind) in nested lists, tuples and dicts."""
     if isinstance(value, kind):
         return [value]
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list | tuple):
-        return []
     found: list[Any] = []
-    for item in value:
-        if isinstance(item, kind):
-            found.append(item)
-        elif isinstance(item, list | tuple | dict):
-            found += path_tensors(item, kind)
+    if isinstance(value, _NESTED):
+        for item in value.values() if isinstance(value, dict) else value:
+            if isinstance(item, kind):
+                found.append(item)
+            elif isinstance(item, _NESTED):
+                found += path_tensors(item, kind)
     return found
 
 

@@ -32,6 +32,7 @@ def _new(name: str) -> Callable[..., PathTensor]:
     def build(x: PathTensor, *args: Any, **kwargs: Any) -> Any:
         fresh = getattr(x.samples if name.startswith("new") else x.samples[0], name, None)
         made = fresh(*args, **kwargs) if fresh else getattr(torch, name)(x.samples[0], *args, **kwargs)
+        made = x.path.blank(made) if "zeros" in name else made
         return constant(made, x.path) if made.is_floating_point() else made
 
     return build

@@ -37,19 +37,24 @@ def row_index(index: Tensor) -> Tensor | None:
 
 def _sums(path: Path, x: Tensor, index: Tensor, rows: int) -> Tensor:
     samples, entries, width = x.shape
-    version = None if index.is_inference() else index._version
-    key = (index.data_ptr(), index.stride(), version, entries, rows)
-    if key not in path.sorted:
-        count = torch.bincount(index, minlength=rows)
-        bags = Bags(index.argsort(stable=True), count.cumsum(0) - count)
-        path.sorted[key] = {
-            1: bags,
-            None: index,
-        }  # the index is kept, so that its memory is not given to another
-    repeated = path.sorted[key]
-    if samples not in repeated:
-        repeated[samples] = repeated[1].repeated(samples, entries)
-    return repeated[samples].sum(x.reshape(samples * entries, width)).view(samples, rows, width)
+    if rows == 1 and not index.any():
+        return x.sum(dim=1, keepdim=True)
+    every = _sorted(path, index, rows)
+    bags = Bags(every.index[: samples * entries], every.start[: samples * rows])
+    return bags.sum(x.reshape(samples * entries, width)).view(samples, rows, width)
+
+
+def _sorted(path: Path, index: Tensor, rows: int) -> Bags:
+    """Which entries each row sums, for as many samples as there will ever be."""
+    for known, wide, bags in path.sorted:
+        if wide == rows and torch.equal(known, index):
+            return bags
+    count, samples = torch.bincount(index, minlength=rows), len(path.grid.wanted)
+    if count.numel() > rows:
+        raise IndexError(f"row {count.numel() - 1} of {rows}")
+    bags = Bags(index.argsort(stable=True), count.cumsum(0) - count).repeated(samples, index.numel())
+    path.sorted.append((index.clone(), rows, bags))
+    return bags
 
 
 class _Gather(torch.autograd.Function):

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from apexgnn.path.path import Path
+from apexgnn.path.rules.algebra import total
 from apexgnn.path.rules.registry import degree_of, in_place, like, rule, samplewise
 from apexgnn.path.rules.rows import gather_rows, row_index, scatter_rows
 from apexgnn.path.rules.structure import shifted
@@ -43,7 +44,7 @@ def _mean(
 
 @rule("index_select")
 def _index_select(path: Path, x: PathTensor, dim: int, index: Tensor) -> PathTensor:
-    if _whole_rows(x.samples, dim) and index.dim() == 1:
+    if _whole_rows(x, dim) and index.dim() == 1:
         return like(x, gather_rows(path, x.samples, index))
     return like(x, x.samples.index_select(shifted(dim), index))
 
@@ -53,9 +54,13 @@ def _gather(path: Path, x: PathTensor, dim: int, index: Tensor, **_: Any) -> Pat
     return like(x, x.samples.gather(shifted(dim), index.expand(len(x.samples), *index.shape)))
 
 
-def _whole_rows(samples: Tensor, dim: int) -> bool:
-    """Whether this is about rows [K, N, C] that the fast sums are made for."""
-    return samples.dim() == 3 and dim in (0, -2) and samples.device.type == "cpu"
+def _whole_rows(x: Any, dim: int) -> bool:
+    """Whether this is about rows [N, C] of polynomials, which the fast sums are made for."""
+    return isinstance(x, PathTensor) and x.dim() == 2 and dim in (0, -2) and x.device.type == "cpu"
+
+
+def _fits(x: Tensor, source: Tensor) -> bool:
+    return x.shape[1:] == source.shape[1:] and x.dtype == source.dtype
 
 
 def _bring(path: Path, *operands: Any) -> tuple[Any, ...]:
@@ -69,24 +74,28 @@ def _bring(path: Path, *operands: Any) -> tuple[Any, ...]:
     return degree, resolution, *values
 
 
+def _onto(path: Path, x: Any, index: Tensor, source: PathTensor) -> PathTensor:
+    """x and the sums of whole rows of the source; fresh zeros are not added."""
+    sums = like(source, scatter_rows(path, source.samples, index, x.shape[0]))
+    return sums if path.is_blank(x) else total(path, torch.add, x, sums)
+
+
 @rule("scatter_add")
 def _scatter_add(path: Path, x: Any, dim: int, index: Tensor, src: Any) -> PathTensor:
+    rows = row_index(index) if _whole_rows(src, dim) and index.shape == src.shape else None
+    if rows is not None and _fits(x, src):
+        return _onto(path, x, rows, src)
     degree, resolution, into, values = _bring(path, x, src)
     values = values[(slice(None), *map(slice, index.shape))]
-    rows = row_index(index) if _whole_rows(values, dim) and into.size(2) == values.size(2) else None
-    if rows is not None:
-        out = into + scatter_rows(path, values, rows, into.size(1))
-        return PathTensor(out, degree, resolution, path)
     out = into.scatter_add(shifted(dim), index.expand(len(resolution), *index.shape), values)
     return PathTensor(out, degree, resolution, path)
 
 
 @rule("index_add")
 def _index_add(path: Path, x: Any, dim: int, index: Tensor, source: Any, *, alpha: float = 1) -> PathTensor:
+    if _whole_rows(source, dim) and _fits(x, source) and alpha == 1 and index.dim() == 1:
+        return _onto(path, x, index, source)
     degree, resolution, into, values = _bring(path, x, source)
-    if _whole_rows(values, dim):
-        out = into + alpha * scatter_rows(path, values, index, into.size(1))
-        return PathTensor(out, degree, resolution, path)
     return PathTensor(into.index_add(shifted(dim), index, values, alpha=alpha), degree, resolution, path)
 
 

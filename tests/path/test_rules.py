@@ -55,6 +55,24 @@ def into_zeros(x):
     return x.new_zeros(5, 3).scatter_add_(0, TARGET.view(-1, 1).expand_as(x), x)
 
 
+def into_zeros_written_before(x, write):
+    """Zeros are fresh only until something is written into them, or into a view of them."""
+    zeros = x.new_zeros(5, 3)
+    write(zeros)
+    return zeros.index_add(0, TARGET, x)
+
+
+def by_an_index_that_changes(x):
+    index = TARGET.clone()
+    first = x.new_zeros(5, 3).index_add(0, index, x)
+    return first - (x * x).new_zeros(5, 3).index_add(0, index.add_(1), x * x)
+
+
+def into_the_same_zeros_twice(x):
+    zeros = x.new_zeros(5, 3)
+    return zeros.index_add_(0, TARGET, x).index_add_(0, TARGET, x * x)
+
+
 def mean_by_counts(x):
     count = x.new_zeros(5).scatter_add_(0, TARGET, x.new_ones(4)).clamp(min=1)
     return into_zeros(x) / count.view(-1, 1)
@@ -167,6 +185,10 @@ RULES = {  # name: (function, degree)
     "scatter mean": (mean_by_counts, 1),
     "scatter_add onto a square": (lambda x: (x * x).scatter_add(0, TARGET.view(-1, 1).expand(4, 3), x), 2),
     "index_add": (lambda x: x.new_zeros(5, 3).index_add(0, TARGET, x, alpha=2), 1),
+    "index_add to one row": (lambda x: x.new_zeros(1, 3).index_add(0, torch.zeros_like(TARGET), x), 1),
+    "index_add to ones": (lambda x: into_zeros_written_before(x, lambda z: z.add_(1)), 1),
+    "index_add to a written view": (lambda x: into_zeros_written_before(x, lambda z: z[1].add_(V3)), 1),
+    "index_add twice": (into_the_same_zeros_twice, 2),
     "index_add to plain zeros": (lambda x: torch.zeros(5, 3, dtype=x.dtype).index_add(0, TARGET, x), 1),
     "scatter_reduce": (
         lambda x: x.new_zeros(5, 3).scatter_reduce(
@@ -218,6 +240,27 @@ def test_gradient_flows_as_through_the_function_itself(name):
     samples = torch.stack([base + t * direction + shift for t in path.grid.at(1).points])
     sum(p.samples.sum() for p in pieces(function(PathTensor(samples, 1, path.grid.at(1), path)))).backward()
     torch.testing.assert_close(shift.grad, plain.grad, rtol=1e-12, atol=1e-12)
+
+
+def test_an_index_written_into_is_another_index():
+    moving, plain = along(by_an_index_that_changes, wanted=[0.1, 0.5, 0.8])
+    torch.testing.assert_close(moving.samples, torch.stack(plain), rtol=1e-12, atol=1e-12)
+
+
+def test_an_index_written_into_after_its_use_has_no_way_back_as_in_torch():
+    path = Path(Grid(lobatto(1)))
+    samples, index = torch.rand(2, 4, 3, requires_grad=True), TARGET.clone()
+    for use in (lambda x: x.index_select(0, index), lambda x: x.new_zeros(5, 3).index_add(0, index, x)):
+        used = use(PathTensor(samples, 1, lobatto(1), path))
+        index.sub_(1).add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            used.samples.sum().backward()
+
+
+def test_a_row_beyond_the_last_is_an_error_as_in_torch():
+    for rows in (1, 3):
+        with pytest.raises((IndexError, RuntimeError)):
+            along(lambda x, rows=rows: x.new_zeros(rows, 3).index_add(0, TARGET, x), wanted=[0.1, 0.5])
 
 
 def test_many_samples_when_no_points_are_wanted_yet():

@@ -22,7 +22,7 @@ class Follower:
         self.names = {id(module): name for name, module in named}
         self.thread = threading.get_ident()
         self.stack: list[tuple[str, int]] = []
-        self.rows: list[TraceRow | None] = []
+        self.rows: list[tuple[str, str, int, int] | None] = []
 
     def where(self) -> str:
         """The path of the innermost running submodule."""
@@ -42,15 +42,15 @@ class Follower:
         name, row = self.stack.pop()
         while name != self.names[id(module)]:
             name, row = self.stack.pop()
-        came, went = path_tensors((args, kwargs)), path_tensors(output)
+        came, went = path_tensors((*args, *kwargs.values())), path_tensors(output)
         if came and went:
             degrees = max(t.degree for t in came), max(t.degree for t in went)
-            self.rows[row] = TraceRow(name, type(module).__name__, *degrees)
+            self.rows[row] = (name, type(module).__name__, *degrees)
 
     @property
     def trace(self) -> tuple[TraceRow, ...]:
         """The finished rows."""
-        return tuple(row for row in self.rows if row is not None)
+        return tuple(TraceRow(*row) for row in self.rows if row is not None)
 
 
 @contextmanager

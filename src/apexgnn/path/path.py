@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 from weakref import WeakValueDictionary
 
 from torch import Tensor
@@ -40,8 +39,8 @@ class Path:
         self.zeros[id(fresh)] = fresh
         return fresh
 
-    def is_blank(self, value: Any) -> bool:
-        """Whether nothing has been written into these zeros yet."""
+    def is_blank(self, value: Tensor) -> bool:
+        """Whether these are new zeros into which nothing has been written yet."""
         return self.zeros.get(id(value)) is value and value._version == 0
 
     def refuse(self, operation: str, why: str) -> NotPolynomialError:

@@ -60,22 +60,23 @@ def _sorted(path: Path, index: Tensor, rows: int) -> Bags:
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, index: Tensor, path: Path) -> Tensor:
-        ctx.index, ctx.rows, ctx.path = index, x.size(1), path
+        ctx.save_for_backward(index)
+        ctx.rows, ctx.path = x.size(1), path
         return x.index_select(1, index)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return _sums(ctx.path, grad, ctx.index, ctx.rows), None, None
+        return _sums(ctx.path, grad, *ctx.saved_tensors, ctx.rows), None, None
 
 
 class _Scatter(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, index: Tensor, rows: int, path: Path) -> Tensor:
-        ctx.index = index
+        ctx.save_for_backward(index)
         return _sums(path, x, index, rows)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        return grad.index_select(1, ctx.index), None, None, None
+        return grad.index_select(1, *ctx.saved_tensors), None, None, None

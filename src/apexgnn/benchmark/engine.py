@@ -131,7 +131,9 @@ def text(record: Record) -> str:
         rows.append([row["kind"], str(row["blocks"]), str(row["graphs"]), *cells, *both])
     return (
         "Networks of PyTorch Geometric's layers, 14 → 300 → 2, graphs of 30 nodes, float32. Milliseconds, median "
-        "(minimum); all Gauss–Legendre with the certified 2^(L−1) points.\n\n" + table(header, rows)
+        "(minimum); all Gauss–Legendre with the certified 2^(L−1) points. `attribute` and `integrated_gradients` "
+        "also call the model for f(X) and f(X′) and check completeness; `side by side` and `in turn` do not.\n\n"
+        + table(header, rows)
     )
 
 

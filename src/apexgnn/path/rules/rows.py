@@ -67,7 +67,8 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return _sums(ctx.path, grad, *ctx.saved_tensors, ctx.rows), None, None
+        (index,) = ctx.saved_tensors
+        return _sums(ctx.path, grad, index, ctx.rows), None, None
 
 
 class _Scatter(torch.autograd.Function):
@@ -79,4 +80,5 @@ class _Scatter(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        return grad.index_select(1, *ctx.saved_tensors), None, None, None
+        (index,) = ctx.saved_tensors
+        return grad.index_select(1, index), None, None, None

@@ -144,7 +144,6 @@ class PathTensor(Tensor):
 
 
 _NOWHERE = torch.device("meta")
-_FOLLOWED = (torch.float32, torch.float64)
 _NESTED = (list, tuple, dict)
 
 
@@ -159,8 +158,7 @@ def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     constants = [t for t in tensors if t.degree == 0]
     target = args[0] if func in IN_PLACE else None
     if constants:
-        known = [*args, *kwargs.values()]
-        args, kwargs = _unwrapped(args), _unwrapped(kwargs)
+        known, args, kwargs = [*args, *kwargs.values()], _unwrapped(args), _unwrapped(kwargs)
         if len(constants) == len(tensors):  # then what comes out is constant too
             return _wrapped(func(*args, **kwargs), known, constants)
     rule = RULES.get(func)
@@ -181,10 +179,9 @@ def _apply(func: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     except TypeError as error:
         raise path.refuse(name_of(func), f"is called in a way that has no rule ({error})") from error
     for made in path_tensors((result,)):
-        if made.dtype not in _FOLLOWED:
+        if made.dtype not in (torch.float32, torch.float64):
             raise path.refuse(name_of(func), f"gives {made.dtype}; only float32 and float64 can be followed")
-    if target is not None:
-        return target.become(result, name_of(func))
+    result = result if target is None else target.become(result, name_of(func))
     return _wrapped(result, known, constants) if constants else result
 
 

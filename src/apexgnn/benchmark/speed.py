@@ -51,6 +51,11 @@ def run(
         folder: where the files go.
         resume: leave out what the file has already.
         report: is told what goes on.
+
+    >>> run(["sprint"], settings=Settings(quick=True), folder=Path("results"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    apexgnn.errors.InputError: part: got 'sprint'; expected one of 'contest', 'depth', ...
     """
     wanted = _wanted(names)
     name = "speed-quick" if settings.quick else "speed"

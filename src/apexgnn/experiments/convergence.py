@@ -30,7 +30,7 @@ from apexgnn.experiments.completeness import (
     gathered,
     generic,
 )
-from apexgnn.experiments.curves import Curve, panels
+from apexgnn.experiments.curves import TITLES, Curve, panels
 from apexgnn.experiments.progress import Progress
 from apexgnn.experiments.tables import record, write_csv
 from apexgnn.figures import save_figure
@@ -199,7 +199,7 @@ def draw(
             ]
             ends = np.array([1.0, 257.0])
             lines.append(Curve("precision", f"{dtype} precision", ends, np.full(2, precision)))
-            curves[f"{dataset} {kind}"] = lines
+            curves[f"{TITLES.get(dataset, dataset)}, {'PolyGIN' if kind == 'polygin' else 'GIN'}"] = lines
     figure = panels(
         curves,
         title=f"Completeness error against gradient evaluations, {dtype}",

@@ -117,7 +117,8 @@ def reasons(rows: Sequence[Row]) -> str:
         of = {(row["method"], row["quantity"]): row for row in rows if row["dataset"] == dataset}
         for method, name in NAMES.items():
             if (method, "joint") in of:
-                cells = [f"{float(of[method, q]['value']):.3g}" for q in QUANTITIES]
+                values = [float(of[method, q]["value"]) for q in QUANTITIES]
+                cells = ["–" if math.isnan(value) else f"{value:.3g}" for value in values]
                 lines.append([TITLES.get(dataset, dataset), name, *cells])
     head = [
         "data set",

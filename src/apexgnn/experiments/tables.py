@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,11 +71,13 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def between(mean: float, low: float, high: float, digits: int = 3) -> str:
-    """A mean with its interval.
+    """A mean with its interval, or a dash where there is none.
 
-    >>> between(0.5, 0.25, 0.75, 2)
-    '0.50 [0.25, 0.75]'
+    >>> between(0.5, 0.25, 0.75, 2), between(math.nan, math.nan, math.nan)
+    ('0.50 [0.25, 0.75]', '–')
     """
+    if math.isnan(mean):
+        return "–"
     return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 

@@ -34,15 +34,20 @@ COLUMNS = ("dataset", "model", "method", "seconds", "graphs")
 GRAPHS = 20
 
 
-def timed(subject: Subject, kind: str) -> dict[str, list[float]]:
-    """Seconds of every method on every graph, the methods in turns."""
+def count(laboratory: Laboratory) -> int:
+    """How many graphs are timed: a fifth of those that are explained, from 5 to 20."""
+    return min(GRAPHS, max(5, laboratory.field.graphs // 5))
+
+
+def timed(subject: Subject, kind: str, graphs: int) -> dict[str, list[float]]:
+    """Seconds of every method on so many graphs, the methods in turns."""
     methods = methods_of(kind)
     explainers = {m.name: ready(subject, kind, m) for m in methods}
     rng = np.random.default_rng(0)
     for explainer in explainers.values():
         one_explained(explainer, subject, kind, 0)
     found: dict[str, list[float]] = {m.name: [] for m in methods}
-    for place in subject.shared(kind)[:GRAPHS]:
+    for place in subject.shared(kind)[:graphs]:
         for k in rng.permutation(len(methods)):
             started = perf_counter()
             one_explained(explainers[methods[k].name], subject, kind, place)
@@ -53,14 +58,15 @@ def timed(subject: Subject, kind: str) -> dict[str, list[float]]:
 def cell(laboratory: Laboratory, bench: Bench) -> dict[str, list[float]]:
     """The times of one bench on this machine, measured where they are not there."""
     subject = subject_of(laboratory.field, bench.dataset, bench.seed)
+    graphs = count(laboratory)
     key = {
         "what": "runtime",
         "machine": machine(),
         "model": subject.models[bench.kind].sha256,
-        "data": content(subject.graphs[:GRAPHS], None if subject.index is None else subject.index[:GRAPHS]),
+        "data": content(subject.graphs[:graphs], None if subject.index is None else subject.index[:graphs]),
         "methods": {m.name: repr(m.explainer(bench.dataset)) for m in methods_of(bench.kind)},
     }
-    found: dict[str, list[float]] = laboratory.store.cell(key, lambda: timed(subject, bench.kind))
+    found: dict[str, list[float]] = laboratory.store.cell(key, lambda: timed(subject, bench.kind, graphs))
     return found
 
 
@@ -83,7 +89,7 @@ def reproduce(laboratory: Laboratory, out: Path, *, report: Report = print) -> N
     laboratory.store.share(["runtime"], lambda _: found.extend(rows(laboratory, report)))
     write_csv(out / "runtime.csv", COLUMNS, found)
     draw(found, out / "figures" / "runtime")
-    record(out / "provenance.json", "runtime", {"graphs": GRAPHS, "seed of the models": 0})
+    record(out / "provenance.json", "runtime", {"graphs": count(laboratory), "seed of the models": 0})
     report(f"runtime: {len(found)} rows in {out / 'runtime.csv'}")
 
 

@@ -1,5 +1,6 @@
 """Pages quote results as they are; what they say follows from the CSV files."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -99,8 +100,6 @@ def test_fitted_orders_are_those_of_the_theory():
 
 
 def test_every_result_says_how_it_was_made():
-    import json
-
     made = json.loads((RESULTS / "provenance.json").read_text())
     for name in (
         "fidelity-plus",
